@@ -130,6 +130,8 @@ def read_annotations(request: Request) -> Annotations:
         options["separator"] = _separator(request)
     if request.classes is not None:
         options["classes"] = class_names(request.classes)
+    if request.meaning:
+        options["meaning"] = dict(_meaning(pair) for pair in request.meaning)
     if request.abstain:
         options["abstain"] = [Written(value) for value in request.abstain]
     if request.gold is not None:
@@ -223,6 +225,14 @@ def _name_and_text(pair: str) -> tuple[str, str]:
     if name in ELSEWHERE:
         raise ValueError(f"--set {pair}: {ELSEWHERE[name]}")
     return name, text
+
+
+def _meaning(pair: str) -> tuple[str, str]:
+    """Take LABEL=SIDE apart, at the last sign, as a label may have one."""
+    label, equals, side = pair.rpartition("=")
+    if not (equals and label):
+        raise ValueError(f"--meaning {pair}: LABEL=left, LABEL=right or LABEL=tie is needed, such as 0=left")
+    return label, side
 
 
 def _check_engine(pair: str, name: str, method: str) -> None:

@@ -62,6 +62,11 @@ OPTIONS = (
             "--comparisons/--no-comparisons",
             default="found by the columns' names",
         ),
+        meaning=_option(
+            "What a label of comparisons stands for that is neither a side nor an item, such as 0=left; may be given "
+            "several times.",
+            "LABEL=left|right|tie",
+        ),
         log_tasks=_option(
             "What a task is in logs of evaluations: a sample, each model's answer to it, or the answer of each epoch.",
             "sample|answer|epoch",

@@ -40,6 +40,7 @@ class Request:
     outer: str | None = None
     several: str | None = None
     comparisons: bool | None = None
+    meaning: list[str] | None = None
     log_tasks: str | None = None
     log_workers: str | None = None
     classes: str | None = None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from .column_names import is_name_of, named_for, plain
-from .comparisons import word_of_side
+from .comparisons import ASKED, Words, label_text
 from .errors import AnnotationError
 
 ENDS = (("left", "right"), ("a", "b"), ("1", "2"), ("first", "second"))
@@ -21,6 +21,9 @@ COMPARED = ("", "model", "system", "item", "candidate", "option", "player", "ans
 
 SAID = ("winner", "preference", "preferred", "better", "choice", "label", "verdict", "result", "outcome")
 """Names of the column of what was said, beside those of labels."""
+
+WINNERS = ("winner", "preference", "preferred", "better")
+"""Of these the ones that a column beside two of items has only where it says which of both is better."""
 
 TASKS = ("task", "pair", "comparison", "battle")
 """Names, without "id" at the end, of a column that names each pair; of any other name for tasks it is the prompt."""
@@ -45,25 +48,36 @@ class ComparisonColumns:
 
 
 def find_comparison_columns(
-    table: pd.DataFrame, *, given: dict[str, Any] | None = None, abstain: Iterable[Any] = ()
+    table: pd.DataFrame,
+    *,
+    given: dict[str, Any] | None = None,
+    abstain: Iterable[Any] = (),
+    meaning: Mapping[Any, str] | None = None,
+    sure: bool = False,
 ) -> ComparisonColumns | None:
     """Return the columns of a table of comparisons, or None where it is none.
 
     It is taken for one where two columns have the names of two sides (left and right, model_a and model_b, item1 and
-    item2), and one of labels has nothing but words for the sides, or the names of the items.
+    item2), and one of labels has nothing but words for the sides, or the names of the items. It is also one where a
+    column is named for the better of both (winner), or has a word for a side or an item among other labels, or 0 and 1
+    alone: what is wrong in it is then an error with its row, and no class.
 
     Args:
         table: the table.
         given: columns that were named, by role; None for a role that is not there.
         abstain: labels that are no class.
+        meaning: by label the side that it stands for, beside the words that are known.
+        sure: whether it is known to be one, so that a column is taken by its name, whatever is in it.
     """
     given, names = given or {}, [str(name) for name in table.columns]
-    sides = _two_sides(names)
+    sides = two_sides(names)
     if sides is None:
         return None
     free = [name for name in names if name not in sides]
-    label = given["label"] if "label" in given else _label(table, free, sides, {str(value) for value in abstain})
-    if label is None or label not in free:
+    words, silent = Words(sides, meaning), {str(value) for value in abstain}
+    named = [given["label"]] if "label" in given else _named_labels(free)
+    label = _label(table, named, words, silent) or (_first(named) if sure else None)
+    if label not in free:
         return None
     free = [name for name in free if name != label]
     worker = given["worker"] if "worker" in given else _first([n for n in free if is_name_of(n, "worker")])
@@ -81,15 +95,15 @@ def needed_comparison_columns(table: pd.DataFrame, what: str, **options: Any) ->
     Raises:
         AnnotationError: it is none; the message says what would be one.
     """
-    found = find_comparison_columns(table, **options)
+    found = find_comparison_columns(table, **options, sure=True)
     if found is None:
         names = [str(name) for name in table.columns]
-        sides = _two_sides(names)
+        sides = two_sides(names)
         lacks = "no two columns of items, such as left and right, or model_a and model_b"
         if sides is not None:
             lacks = (
-                f"the items in {sides[0]!r} and {sides[1]!r}, and no column, such as label or winner, with nothing but "
-                "sides (left, right, tie; a, b; 1, 2) or the items' names"
+                f"the items in {sides[0]!r} and {sides[1]!r}, and no column, such as label or winner, with sides "
+                "(left, right, tie; a, b; 1, 2) or the items' names"
             )
         raise AnnotationError(
             f"{what} is no table of comparisons: of its columns {', '.join(map(repr, names))} there are {lacks}. "
@@ -98,8 +112,8 @@ def needed_comparison_columns(table: pd.DataFrame, what: str, **options: Any) ->
     return found
 
 
-def _two_sides(names: Sequence[str]) -> tuple[str, str] | None:
-    """The columns of two items: of the pairs with names of sides the one whose word comes first."""
+def two_sides(names: Sequence[str]) -> tuple[str, str] | None:
+    """Return the columns of two items, None without any: of those with names of sides the ones whose word is first."""
     by_name = {plain(name): name for name in names}
     for word in COMPARED:
         for one, two in ENDS:
@@ -110,19 +124,36 @@ def _two_sides(names: Sequence[str]) -> tuple[str, str] | None:
     return None
 
 
-def _label(table: pd.DataFrame, free: Sequence[str], sides: tuple[str, str], abstain: set[str]) -> str | None:
-    """The column of what was said: named as one, with nothing but sides or items in it."""
-    candidates = [name for name in free if plain(name) in SAID] + [name for name in free if is_name_of(name, "label")]
-    candidates.sort(key=lambda name: SAID.index(plain(name)) if plain(name) in SAID else len(SAID))
-    items = {str(item) for side in sides for item in table[side].dropna().unique()}
-    for name in candidates:
-        values = {str(value) for value in table[name].dropna().unique()} - abstain
-        words = {value: word_of_side(value, sides) for value in values}
-        if values and (
-            all(word is not None for word in words.values()) or all(v in items or words[v] == 2 for v in values)
+def _named_labels(free: Sequence[str]) -> list[str]:
+    """The columns that may have what was said, by their names; those named for the better of both come first."""
+    named = [name for name in free if plain(name) in SAID or is_name_of(name, "label")]
+    return sorted(named, key=lambda name: SAID.index(plain(name)) if plain(name) in SAID else len(SAID))
+
+
+def _label(table: pd.DataFrame, named: Sequence[str], words: Words, abstain: set[str]) -> str | None:
+    """The column of what was said: of those that may be it the first with nothing but sides or items, or with some."""
+    items = {str(item) for side in words.columns for item in table[side].dropna().unique()}
+    values = {
+        name: {label_text(value) for value in table[name].dropna().unique()} - abstain
+        for name in named
+        if name in table
+    }
+    for name, said in values.items():
+        sides = {value: words.side(value) for value in said}
+        if said and (
+            all(side is not None for side in sides.values()) or all(v in items or sides[v] == 2 for v in said)
         ):
             return name
-    return None
+    return next((name for name, said in values.items() if _means_sides(name, said, items, words)), None)
+
+
+def _means_sides(name: str, said: set[str], items: set[str], words: Words) -> bool:
+    """Whether labels are meant to be sides or items, although some are not: numbers among others alone do not tell."""
+    asked = {value for value in said if value.casefold() in (*ASKED, "1")}
+    told = {
+        value for value in said - asked if not value.isdigit() and (value in items or words.side(value) is not None)
+    }
+    return bool(said) and (plain(name) in WINNERS or said == asked or bool(told))
 
 
 def _has_several_pairs(table: pd.DataFrame, task: str, sides: tuple[str, str]) -> bool:

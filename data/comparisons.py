@@ -36,6 +36,10 @@ OPTIONS = ("classes", "workers", "gold", "features", "worker_features", "repeats
 TASK = "task"
 """The column of tasks, which a table need not have."""
 
+ASKED = ("0", "true", "false")
+"""Labels, in small letters, that say yes or no of one side, and not of which."""
+
+NAMED_ITEMS = 5  # that an error lists
 NAMED_PARTS = 3  # of a disconnected graph that a warning lists
 
 
@@ -51,6 +55,7 @@ def comparison_fields(
     count: str | None,
     seconds: str | None,
     abstain: Any,
+    meaning: Mapping[Any, str] | None = None,
     tell: bool = True,
     **options: Any,
 ) -> dict[str, Any]:
@@ -81,7 +86,8 @@ def comparison_fields(
     ids, first = _tasks(sides, items, asked, by_pair=task is None, columns=(left, right))
     is_mirrored = sides[:, 0] != sides[first, 0]
     abstentions = abstentions_of(abstain)
-    said = _sides_said(take_column(frame, label, "label"), label, sides, items, (left, right), abstentions)
+    said_of = take_column(frame, label, "label")
+    said = _sides_said(said_of, label, sides, items, Words((left, right), meaning), abstentions)
     mirror = KIND.mirror(len(SIDES))
     labels = [
         value if isinstance(value, _Abstention) else SIDES[mirror[value] if swapped else value]
@@ -192,11 +198,53 @@ def together(first: Any, more: Any) -> tuple[Any, dict[str, Any]]:
     return more.replace(**changes), {"sides": read_only(both), "items": items}
 
 
+class Words:
+    """What labels stand for: sides by the words for them, by the names of the columns of items, or as was told."""
+
+    def __init__(self, columns: tuple[str, str], meaning: Mapping[Any, str] | None = None) -> None:
+        """Take the names of the columns of items, and what was told: by label the side, or the tie, that it means.
+
+        Raises:
+            AnnotationError: what was told is no dictionary, or names no side.
+        """
+        self.columns = columns
+        if meaning is not None and not isinstance(meaning, Mapping):
+            raise AnnotationError(f"meaning={meaning!r}: a dictionary such as {{0: 'left', 1: 'right'}} is needed")
+        self.told: dict[str, int] = {}
+        for label, word in (meaning or {}).items():
+            if (side := self._known(word)) is None:
+                raise AnnotationError(f"meaning: {label!r} means {word!r}; expected 'left', 'right' or 'tie'")
+            self.told[_text(label)] = side
+
+    def side(self, label: Any) -> int | None:
+        """Return the class that a label stands for, 0 for left, 1 for right and 2 for a tie; None for none."""
+        return self.told[_text(label)] if self.is_told(label) else self._known(label)
+
+    def is_told(self, label: Any) -> bool:
+        """Return whether it was told what a label means."""
+        return _text(label) in self.told
+
+    def _known(self, label: Any) -> int | None:
+        text = plain(str(label))
+        own: Mapping[str, str] = dict(zip(SIDES, map(plain, self.columns), strict=False))
+        return next((k for k, side in enumerate(SIDES) if text in WORDS[side] or text == own.get(side)), None)
+
+
 class _Abstention:
     """A label that is no class, as the table has it."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
+
+
+def label_text(label: Any) -> str:
+    """Return a label as text; a whole number as one, whatever its type."""
+    is_whole = isinstance(label, float) and label.is_integer()
+    return str(int(label) if is_whole else label)
+
+
+def _text(label: Any) -> str:
+    return label_text(label).strip().casefold()
 
 
 def _encoded(frame: Any, name: str, role: str) -> Column:
@@ -232,7 +280,7 @@ def _tasks(
 
 
 def _sides_said(
-    values: pd.Series, label: str, sides: np.ndarray, items: Ids, columns: tuple[str, str], abstentions: Iterable[Any]
+    values: pd.Series, label: str, sides: np.ndarray, items: Ids, words: Words, abstentions: Iterable[Any]
 ) -> list[Any]:
     """The side that each row names, as shown: 0 for left, 1 for right, 2 for a tie; or an abstention.
 
@@ -242,47 +290,48 @@ def _sides_said(
     column = encode_labels(values, f"column {label!r}")
     silent = set(abstentions)
     given = [name for name in column.ids if name not in silent]
-    words = {name: word_of_side(name, columns) for name in given}
-    item = {name: int(items.index_of([name])[0]) for name in given}
-    are_sides = all(word is not None for word in words.values())
-    are_items = all(item[name] >= 0 or words[name] == 2 for name in given)
+    side = {name: words.side(name) for name in given}
+    item = {name: -1 if words.is_told(name) else int(items.index_of([name])[0]) for name in given}
+    are_sides = all(word is not None for word in side.values())
+    are_items = all(item[name] >= 0 or side[name] == 2 for name in given)
     named = [name for name in given if item[name] >= 0]
     if are_sides and are_items and named:
         raise AnnotationError(
             f"{column.title}: {named[0]!r} names a side and an item; write the labels 'left', 'right' and 'tie'"
         )
     if not are_sides and not are_items:
-        wrong = [name for name in given if words[name] is None and item[name] < 0] or named
+        wrong = [name for name in given if side[name] is None and item[name] < 0] or named
         row = int(column.rows_with(list(column.ids).index(wrong[0]))[0])
-        raise _neither(column, row, columns)
+        raise _neither(column, row, words, items)
     said: list[Any] = []
     for row, code in enumerate(column.codes):
         name = column.ids[int(code)]
         if name in silent:
             said.append(_Abstention(name))
         elif are_sides:
-            said.append(words[name])
+            said.append(side[name])
         elif item[name] < 0:
             said.append(2)
         elif item[name] in sides[row]:
             said.append(int(sides[row, 1] == item[name]))
         else:
-            raise _neither(column, row, columns)
+            raise _neither(column, row, words, items)
     return said
 
 
-def word_of_side(name: Any, columns: tuple[str, str]) -> int | None:
-    """Return the class that a label stands for by its words, or by the name of the side's column; None for none."""
-    text = plain(str(name))
-    own: Mapping[str, str] = dict(zip(SIDES, map(plain, columns), strict=False))
-    return next((k for k, side in enumerate(SIDES) if text in WORDS[side] or text == own.get(side)), None)
-
-
-def _neither(column: Column, row: int, columns: tuple[str, str]) -> AnnotationError:
+def _neither(column: Column, row: int, words: Words, items: Ids) -> AnnotationError:
+    value = column.ids[int(column.codes[row])]
+    accepted = ", ".join(map(repr, items[:NAMED_ITEMS])) + ", …" * (len(items) > NAMED_ITEMS)
+    asked = [name for name in column.ids if _text(name) in (*ASKED, "1")]
+    if _text(value) in ASKED and len(asked) == len(column.ids):
+        given = ", ".join(f"{name!r}: {side!r}" for name, side in zip(sorted(asked, key=_text), ("right", "left"), strict=False))
+        mend = f"say what stands for which side, such as meaning={{{given}}}"
+    else:
+        mend = "name what is no class in abstain=[...]; say what other words stand for by meaning={value: 'left', …}"
     return AnnotationError(
-        f"{column.title}, {column.where(row)}: {column.ids[int(column.codes[row])]!r} is neither a side nor an item of "
-        f"the row; expected left, right or tie (also a, b, 1, 2, model_a, model_b), or in every row the item in "
-        f"{columns[0]!r} or {columns[1]!r} that is better; name what is no class in abstain=[...]"
+        f"{column.title}, {column.where(row)}: {value!r} is neither a side nor an item of the row; expected left, "
+        f"right or tie (also a, b, 1, 2, model_a, model_b), or in every row the item in {words.columns[0]!r} or "
+        f"{words.columns[1]!r} that is better ({accepted}); {mend}"
     )
 
 

@@ -144,6 +144,7 @@ class Constructors:
         count: str | None = None,
         seconds: str | None = None,
         abstain: Any = None,
+        meaning: Mapping[Any, str] | None = None,
         **options: Any,
     ) -> Self:
         """Make annotations from a table of comparisons: which of two items is better, one row for each annotation.
@@ -169,6 +170,8 @@ class Constructors:
             count: the column that says how many equal annotations a row stands for, or None for one each.
             seconds: the column that says how long each annotation took, in seconds.
             abstain: the values of annotations that are no class, as for `from_frame`.
+            meaning: by label "left", "right" or "tie", where other words or numbers stand for them:
+                ``{0: "left", 1: "right"}``. What it names is read as it says, the other labels as above.
             **options: classes, workers, gold, features, worker_features and repeats as for `from_frame`. Gold labels
                 are "left", "right" or "tie" as the task's `pairs` have it.
 
@@ -188,6 +191,7 @@ class Constructors:
                 count=count,
                 seconds=seconds,
                 abstain=abstain,
+                meaning=meaning,
                 **options,
             )
         )

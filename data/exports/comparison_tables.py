@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..abstentions import abstentions_of
 from ..annotations import Annotations
-from ..comparison_columns import ComparisonColumns, find_comparison_columns, needed_comparison_columns
+from ..comparison_columns import ComparisonColumns, find_comparison_columns, needed_comparison_columns, two_sides
 from ..description import count_text
 from ..errors import AnnotationError
 from ..text import convert_text
@@ -31,7 +31,8 @@ def comparison_roles(
     """
     named = {role: given[role] for role in ROLES if given[role] != INFER}
     about: dict[str, Any] = {"given": named, "abstain": abstentions_of(options.get("abstain"))}
-    if given["comparisons"]:
+    about["meaning"] = given["meaning"]
+    if given["comparisons"] or given["meaning"]:
         return needed_comparison_columns(table, what, **about)
     if any(given[name] is not None for name in OTHERS) or options.get("ordered") is not None:
         return None
@@ -73,13 +74,21 @@ def compared_annotations(
             prompt=found.prompt,
             count=given["count"],
             seconds=None if given["seconds"] == INFER else given["seconds"],
+            meaning=given["meaning"],
             gold=truth,
             **options,
         )
     except AnnotationError as error:
-        raise AnnotationError(f"{what}: {error}") from None
+        other = "" if given["comparisons"] else f"; where {found.label!r} has classes like any other: comparisons=False"
+        raise AnnotationError(f"{what}: {error}{other}") from None
     pairs = np.unique(np.sort(np.asarray(annotations.sides), axis=1), axis=0)
     sizes = f"{count_text(annotations.n_annotations, 'comparison')} of {count_text(len(annotations.items), 'item')}, "
     sizes += f"{count_text(len(pairs), 'pair')}, "
     sizes += count_text(annotations.n_workers, "worker") if annotations.named else "workers not named"
     return annotations, f"{what}: comparisons ({found.said()}): {sizes}"
+
+
+def not_compared(table: pd.DataFrame, given: Mapping[str, Any]) -> str:
+    """Return that two columns named like items are not compared, and what says that they are; nothing without such."""
+    sides = two_sides([str(name) for name in table.columns]) if given["comparisons"] is None else None
+    return f"; {sides[0]!r} and {sides[1]!r} are not compared (comparisons=True says that they are)" if sides else ""

@@ -32,7 +32,7 @@ from ..repeats import n_repeated
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from ..wide import COLUMNS, Wide, wide_roles
-from .comparison_tables import compared_annotations, comparison_roles
+from .comparison_tables import compared_annotations, comparison_roles, not_compared
 from .eval_logs import NO_ANSWER, is_log, read_logs
 from .excel import read_excel
 from .form_tables import Form, answers_of, form_roles
@@ -88,6 +88,7 @@ def read(
     outer: str | None = None,
     several: str = "refuse",
     comparisons: bool | None = None,
+    meaning: Mapping[Any, str] | None = None,
     gold: Any = INFER,
     tell: bool | Callable[[str], str] = True,
     **options: Any,
@@ -137,6 +138,8 @@ def read(
             the first, or ``"leave_out"`` them.
         comparisons: whether a table with a row for each annotation is of comparisons of two items; by default found out
             by its columns' names, and False for labels left and right that are classes like any other.
+        meaning: of comparisons, what labels stand for that are neither sides nor items, such as
+            ``{0: "left", 1: "right"}``, as for :meth:`Annotations.from_comparisons`.
         gold: as for :meth:`Annotations.from_frame`, or a column's name; by default what the file itself has, None for
             none.
         tell: say on standard error what was taken for what, where anything had to be found out; or a function of that
@@ -156,11 +159,14 @@ def read(
         check_name("value of columns", columns, COLUMNS)
     if encoding is not None:
         check_encoding(encoding)
-    given = {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds}
+    given: dict[str, Any] = {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds}
     given |= {"question": None if question == INFER else question, "looks": question == INFER}
     given |= {"separator": separator, "encoding": encoding, "sheet": sheet, "outer": outer}
     given |= {"several": several, "columns": columns}
     given["comparisons"] = truth_value("comparisons", comparisons, maybe=True, error=AnnotationError)
+    given["meaning"] = meaning
+    if meaning is not None and given["comparisons"] is False:
+        raise AnnotationError(f"meaning={meaning!r} is of comparisons; leave it out, or comparisons=False")
     if isinstance(source, str) and source == STANDARD_INPUT:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "input"
@@ -239,6 +245,20 @@ def _from_table(
         return _of_held(held, given, gold, options)
     if given["comparisons"] is not False and (compared := comparison_roles(table, what, given, options)):
         return compared_annotations(table, compared, what, given, gold, options)
+    annotations, said = _of_rows(table, what, given, gold, options, where, path)
+    return annotations, said and said + not_compared(table, given)
+
+
+def _of_rows(
+    table: pd.DataFrame,
+    what: str,
+    given: dict[str, Any],
+    gold: Any,
+    options: dict[str, Any],
+    where: Where | None,
+    path: Path | None,
+) -> tuple[Annotations, str]:
+    """Read a table with a row for each annotation, each task or each worker."""
     name = what if path is None else path.stem
     if _has_lists(table) and (held := read_records(as_records(table), what, given["question"], name)):
         return _of_held(held, given, gold, options)
@@ -335,6 +355,8 @@ def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, An
         raise AnnotationError(
             f"columns={given['columns']!r} is of a table with a row for each task, and {held.what} is none"
         )
+    if given["meaning"] is not None:
+        raise AnnotationError(f"meaning={given['meaning']!r} is of a table of comparisons, and {held.what} is none")
     if held.several and given["several"] == "refuse":
         raise AnnotationError(held.several[0])
     places = held.places

@@ -81,13 +81,14 @@ def test_numbers_in_text_are_numbers_and_a_column_task_names_the_pairs_where_it_
     assert list(of_prompts.tasks) == [(1, 10, 20), (1, 20, 30)]
 
 
-def test_what_is_no_comparison_stays_what_it_was():
-    labels = ARENA.assign(winner=["good", "bad", "good", "good", "bad"])
-    assert list(cp.read(labels, tell=False).classes) == ["bad", "good"]
+def test_what_is_no_comparison_stays_what_it_was(capsys):
+    labels = ARENA.assign(label=["good", "bad", "good", "good", "bad"]).drop(columns="winner")
+    assert list(cp.read(labels).classes) == ["bad", "good"]
+    assert "'model_a' and 'model_b' are not compared (comparisons=True" in capsys.readouterr().err
     refused = cp.read(ARENA, comparisons=False, tell=False)
     assert refused.sides is None
     assert "tie (bothbad)" in refused.classes
-    with pytest.raises(AnnotationError, match=r"no table of comparisons.*'winner'.*nothing but sides.*left="):
+    with pytest.raises(AnnotationError, match=r"'label', row 0: 'good' is neither a side nor an item"):
         cp.read(labels, comparisons=True)
     with pytest.raises(AnnotationError, match=r"no two columns of items.*model_a"):
         cp.read(ARENA[["question_id", "judge", "winner"]], comparisons=True)
@@ -95,6 +96,48 @@ def test_what_is_no_comparison_stays_what_it_was():
         cp.read(ARENA, comparisons="no")
     with pytest.raises(AnnotationError, match=r"'model_a' and 'model_b', row 0: 'gpt' is compared with itself"):
         cp.read(ARENA.assign(model_b="gpt"))
+
+
+@pytest.mark.parametrize("name", ["winner", "label"])
+@pytest.mark.parametrize(("place", "value"), [(1, "neither"), (3, "lamma"), (4, "c")])
+def test_an_unknown_winner_is_an_error_with_its_row_and_never_a_class(name, place, value):
+    frame = ARENA.rename(columns={"winner": name})
+    frame.loc[place, name] = value
+    accepted = r"left, right or tie .*\('gpt', 'llama', 'vicuna'\)"
+    with pytest.raises(AnnotationError, match=rf"'{name}', row {place}: '{value}' .*{accepted}.*comparisons=False"):
+        cp.read(frame)
+    assert cp.read(frame, comparisons=False, tell=False).sides is None
+    assert cp.read(frame, abstain=value, tell=False).n_by_worker().sum() == 5
+    tie = cp.read(frame, meaning={value: "tie"}, tell=False)
+    assert same(tie, cp.read(frame.assign(**{name: frame[name].replace(value, "tie")}), tell=False))
+
+
+@pytest.mark.parametrize("said", [[0, 1, 0, 0, 1], [False, True, False, False, True], ["0", "1", "0", "0", "1"]])
+def test_what_0_and_1_mean_is_asked(said, tmp_path):
+    frame = ARENA.assign(winner=said)
+    mend = r"meaning=\{'?(0|False)'?: 'right', '?(1|True)'?: 'left'\}"
+    with pytest.raises(AnnotationError, match=rf"'winner', row 0: '?(0|False)'? is neither.*{mend}"):
+        cp.read(frame)
+    wanted = cp.read(ARENA.assign(winner=[["model_b", "model_a"][int(value)] for value in said]), tell=False)
+    ones = {said[0]: "right", said[1]: "left"}
+    assert same(cp.read(frame, meaning=ones, tell=False), wanted)
+    frame.to_csv(tmp_path / "pairs.csv", index=False)
+    told = [f"{value}={side}" for value, side in ones.items()]
+    assert same(read_annotations(Request(file=str(tmp_path / "pairs.csv"), quiet=True, meaning=told)), wanted)
+    for meaning, message in (({0: "up"}, r"0 means 'up'.*'tie'"), ("left", r"meaning='left': a dictionary")):
+        with pytest.raises(AnnotationError, match=message):
+            cp.read(frame, meaning=meaning)
+    with pytest.raises(AnnotationError, match=r"leave it out, or comparisons=False"):
+        cp.read(frame, meaning=ones, comparisons=False)
+    with pytest.raises(ValueError, match=r"--meaning left: LABEL=left"):
+        read_annotations(Request(file=str(tmp_path / "pairs.csv"), quiet=True, meaning=["left"]))
+
+
+def test_numbers_of_sides_may_be_floats_and_numbers_of_other_labels_are_no_sides():
+    numbers = ARENA.assign(winner=[1.0, 2.0, 1.0, 1.0, 2.0])
+    assert cp.read(numbers, tell=False).sides is not None
+    rated = ARENA.assign(rating=[1, 2, 3, 4, 5]).drop(columns="winner")
+    assert cp.read(rated, tell=False).sides is None
 
 
 def test_the_command_line_finds_and_refuses_them(tmp_path):

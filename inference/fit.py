@@ -41,6 +41,7 @@ def fit(
     probabilities: Probabilities = None,
     abstentions: str | None = None,
     constant_workers: str = "leave_out",
+    copies: str = "keep",
     seed: int = 0,
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
@@ -87,6 +88,10 @@ def fit(
             task, where they are :data:`.constant_workers.MUCH` of the annotations: with them the labels may follow
             them, under every story. ``"keep"`` for one with them. A warning names them either way. A baseline and a
             scan have all annotations.
+        copies: ``"keep"`` counts the annotations of workers in full who agree with each other more than independent
+            ones can, and a warning names them; ``"one"`` takes each group of them for one worker, who gives what most
+            of them give: right where they copy, and a loss where they are much better than the rest, which annotations
+            do not tell. The others of the group have no annotations then.
         seed: the same seed gives the same result, to the last bit on one machine.
         backend: ``"numpyro"``; or ``"pyro"`` (the extra ``pyro``), which a torch module as classifier chooses by
             itself: SVI then takes Pyro's guides, and NUTS is Pyro's, on the density of the same story.
@@ -145,6 +150,7 @@ def fit(
     shared |= {} if probabilities is None else {"probabilities": probabilities}
     shared |= {} if abstentions is None else {"abstentions": abstentions}
     shared |= {} if constant_workers == "leave_out" else {"constant_workers": constant_workers}
+    shared |= {} if copies == "keep" else {"copies": copies}
     if isinstance(story, str) and story not in (known := [*KNOWN_STORIES, *ALIASES, *BASELINES, "auto"]):
         raise unknown_name("story", story, known)
     annotations = _annotations_of(annotations, tell=progress)

@@ -44,7 +44,8 @@ from .engines.settings import (
     unused_by_em,
     unused_by_svi,
 )
-from .findings.constant_workers import ConstantWorkers, left_out_before, without_constant_workers
+from .findings.constant_workers import left_out_before, without_constant_workers
+from .findings.copies_as_one import as_one, groups_before, with_copies
 from .findings.look import look_at
 from .fitted.alignment import aligned, permutations
 from .fitted.fitted import Fitted, label_posteriors
@@ -68,6 +69,7 @@ def fit_story(
     probabilities: Probabilities = None,
     abstentions: str | None = None,
     constant_workers: str = "leave_out",
+    copies: str = "keep",
     seed: int = 0,
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
@@ -95,6 +97,7 @@ def fit_story(
             probabilities=probabilities,
             abstentions=abstentions,
             constant_workers=None if constant_workers == "leave_out" else constant_workers,
+            copies=None if copies == "keep" else copies,
             backend=None if backend == "numpyro" else backend,
             devices=devices,
         )
@@ -109,6 +112,8 @@ def fit_story(
         )
     annotations = with_abstentions_that(annotations, abstentions)
     annotations, constant = without_constant_workers(annotations, constant_workers)
+    annotations, groups = with_copies(annotations, copies)
+    apart = {"constant_workers": constant, "copies": groups}
     engine = ENGINES[check_method(method)]
     seed = checked_seed(seed)
     program, options = split_parts(find_story(story), options)
@@ -154,7 +159,7 @@ def fit_story(
             outcome, data = in_torch.run(engine, problem, settings, seed, progress=progress, keep=keep)
         keep.write()
         annotations = annotations.replace(prior=None if data.prior is None else np.asarray(data.prior))
-        return _looked_at(Fitted(model, annotations, outcome, method, all_settings, dims), constant)
+        return _looked_at(Fitted(model, annotations, outcome, method, all_settings, dims), apart)
 
 
 def _fit_files(
@@ -309,6 +314,8 @@ def update(
     annotations = before.joined(more)
     if (constant := left_out_before(fitted.findings, annotations)) is not None:
         annotations = annotations.rows(constant.others(annotations))
+    groups = groups_before(fitted.findings, annotations)
+    annotations = as_one(annotations, groups)
     _refuse_without_family(model, annotations)
     added = with_evidence(annotations.replace(evidence=None), gold, evidence).evidence
     if added is not None:
@@ -326,7 +333,8 @@ def update(
         of_em = settings if isinstance(settings, EMSettings) else EMSettings()
         start = sparse_em.solution(model, data, moving, start, fitted.dims, key, of_em)
     outcome = at_size.run(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
-    return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims), constant)
+    apart = {"constant_workers": constant, "copies": groups}
+    return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims), apart)
 
 
 def _with_tables(model: Model, given: Mapping[str, Any]) -> Model:
@@ -379,18 +387,18 @@ def _taken_over(old: np.ndarray, fresh: np.ndarray) -> jax.Array:
     return jnp.asarray(found)
 
 
-def _looked_at(fitted: Fitted, constant: ConstantWorkers | None = None) -> Fitted:
+def _looked_at(fitted: Fitted, known: Mapping[str, Any] | None = None) -> Fitted:
     """Return the fit with its draws in one order, its posterior and modes, and the findings on it.
 
     Args:
         fitted: as an engine left it.
-        constant: workers who were left out, if any.
+        known: of workers whose annotations the fit does not have: who was left out or counts as one, if anybody.
     """
     fitted = aligned(fitted)
     by_chain = label_posteriors(fitted)
     outcome, mean = fitted.outcome, by_chain.mean(0)
     facts = {**outcome.facts, "permuted": permutations(by_chain, fitted.annotations.votes())}
-    facts |= {} if constant is None else {"constant_workers": constant}
+    facts |= {name: value for name, value in (known or {}).items() if value}
     fitted = fitted.replace(
         outcome=outcome._replace(facts=facts, ends=(), modes=modes_of(fitted, by_chain)),
         stored_posterior=mean / mean.sum(-1, keepdims=True),

@@ -41,6 +41,7 @@ OF_STORIES: dict[str, Any] = {
     "devices": None,
     "abstentions": None,
     "constant_workers": "leave_out",
+    "copies": "keep",
 }
 """Arguments of :func:`crowdppl.fit` that a baseline has no use for, with their defaults."""
 

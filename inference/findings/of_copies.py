@@ -1,12 +1,14 @@
 """Annotations that count for more than they say: workers who copy, and repeats that are not independent."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from ...data.description import count_text
 from ...models.parts.shared_error import families_of
+from ..engines.finding import Finding
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .copies import copying_groups
+from .copies_as_one import told
 from .facts import listed
 from .of_crowd import crowd_of, open_question
 from .register import Labels, Said, check
@@ -22,35 +24,60 @@ def copies(of: Labels) -> Iterator[Said]:
     Where the story knows them as one family already, what is left is to fit without them. Warned are 78 of 80 crowds
     of 14 workers with two groups of four who copy .75 or .85, and none of 120 healthy (``benchmarks/findings.py``).
     """
+    if isinstance(of, Posterior) and of.members and (known := _counted_as_one(of.heaviest[1].findings)):
+        yield from known
+        return
     crowd = crowd_of(of)
-    groups = [] if crowd is None else copying_groups(crowd.given)
+    as_one = (of.outcome.facts.get("copies") if isinstance(of, Fitted) else None) or []
+    groups = as_one or ([] if crowd is None else copying_groups(crowd.given))
     if not groups:
         return
     first, workers, families = groups[0], list(of.annotations.workers), _families(of)
     names = [workers[j] for j in first.workers.tolist()]
     others = f"; so it is with {count_text(len(groups) - 1, 'other group')}" if len(groups) > 1 else ""
-    known = {families.get(workers[j]) for j in first.workers}
-    remedy = (
-        "the labels are still too sure, although the story knows them as one family: keep one of them and compare the "
-        "labels"
-        if len(known) == 1 and None not in known
-        else "the labels are far too sure: keep one of them, or fit with shared_error=True, worker_families={worker: "
-        "family, …}"
-    )
     asked = {} if first.question is None else {"question": first.question}
     place = f" of question {first.question!r}" if asked else ""
-    yield open_question(
+    said = open_question(
         f"whether {listed(names)} are much better than the rest, or copies that count as one: they give the same "
         f"label in {first.within:.0%} of their annotations of one task{place} ({count_text(first.n_tasks, 'task')}), "
         f"and the label of others in {first.outside:.0%}, more than workers who err independently of each other "
         f"would{others}",
-        f"If they are copies {remedy}; cp.error_correlation(fit, gold) says like how many they count",
+        f"If they are copies {_remedy({families.get(name) for name in names})}; cp.error_correlation(fit, gold) says "
+        "like how many they count",
         workers=names,
         within=first.within,
         outside=first.outside,
         groups=len(groups),
         **asked,
     )
+    if not as_one:
+        yield said
+        return
+    yield Said(
+        f"{said.text}. Each group counts as one worker",
+        "if they are much better than the rest, copies='keep' counts each of them",
+        {**said.values, "as_one": told(groups, workers)},
+        "note",
+    )
+
+
+def _remedy(families: set[Hashable | None]) -> str:
+    """Return what to do if they are copies, by the families that the story knows them as."""
+    if len(families) == 1 and None not in families:
+        return (
+            "the labels are still too sure, although the story knows them as one family: keep one of them and compare "
+            "the labels"
+        )
+    return (
+        "the labels are far too sure: copies='one' counts each group as one worker, or fit with shared_error=True, "
+        "worker_families={worker: family, …}"
+    )
+
+
+def _counted_as_one(findings: Iterable[Finding]) -> list[Said]:
+    """Return what a fit's findings say of copies that count as one in it."""
+    found = (one for one in findings if one.code == "copies" and "as_one" in one.values)
+    return [Said(one.text, one.remedy, one.values, one.severity) for one in found]
 
 
 def _families(of: Labels) -> Mapping[Hashable, Hashable]:

@@ -140,6 +140,7 @@ REFUSED = {
         f"says something of single tasks, which a fit of a scan does not take; {IN_MEMORY}",
     ),
     "constant_workers": f"a scan has all annotations, and does not look for constant workers; {IN_MEMORY}",
+    "copies": f"a scan has all annotations, and does not look for copies; {IN_MEMORY}",
     "abstentions": f"a scan has no abstentions; {IN_MEMORY}",
     "devices": f"a scan is read by one device; leave it out, or {IN_MEMORY}",
     "backend": "a scan is fitted by backend='numpyro'",

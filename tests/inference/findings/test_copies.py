@@ -11,7 +11,8 @@ from picked_findings import codes, findings_of
 
 import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, copies
-from crowdppl.inference.findings.copies import agreeing_groups, copying_groups, same_groups
+from crowdppl.inference.findings.copies import AgreeingGroup, agreeing_groups, copying_groups, same_groups
+from crowdppl.inference.findings.copies_as_one import as_one
 
 JUDGES = {"human": 0.9, "claude": 0.87, "llama": 0.73, "gpt-a": 0.7, "gpt-b": 0.7, "gpt-c": 0.7, "gpt-d": 0.7}
 
@@ -229,3 +230,52 @@ def test_a_summary_does_not_count_copies_as_independent_without_a_word():
     assert fit.summary().facts["independence"].endswith("They are fewer if those whom a warning names are copies")
     alone = cp.fit("dawid_skene", crowd(independent([0.8, 0.7, 0.75, 0.8], 0)), progress=False)
     assert "copies" not in alone.summary().facts["independence"]
+
+
+def test_of_a_group_that_counts_as_one_what_most_of_it_give_is_kept_by_the_member_who_gives_it_most_often():
+    rows = [(0, "a", "x"), (0, "b", "x"), (0, "c", "y"), (0, "d", "y"), (1, "a", "y"), (1, "c", "y"), (1, "b", "x"),
+            (2, "c", "-"), (2, "b", "-"), (2, "a", "x"), (3, "b", "y"), (3, "a", "x"), (3, "d", "x")]  # fmt: skip
+    annotations = cp.Annotations.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]), abstain=["-"])
+    group = AgreeingGroup(np.array([annotations.workers.index(name) for name in "abc"]), 1.0, 0.5, 4)
+    found = as_one(annotations, [group]).to_frame()
+    assert sorted(found[["task", "worker", "label"]].itertuples(index=False, name=None)) == [
+        (0, "a", "x"), (0, "d", "y"), (1, "a", "y"), (2, "a", "x"), (3, "a", "x"), (3, "d", "x"),
+    ]  # fmt: skip
+
+
+def test_groups_that_copy_and_count_as_one_leave_the_labels_to_the_others():
+    annotations = copies(0.75)(np.random.default_rng(1))
+    gold, data = np.asarray(annotations.gold), annotations.without_gold()
+    with pytest.warns(cp.CrowdWarning, match="copies='one' counts each group as one worker"):
+        kept = cp.fit("one_coin", data, progress=False)
+    fit = cp.fit("one_coin", data, copies="one", progress=False)
+    right = [(np.asarray(one.posterior).argmax(1) == gold).mean() for one in (kept, fit)]
+    assert right[1] > right[0] + 0.08
+    (finding,) = findings_of(fit, "copies")
+    assert finding.severity == "note"
+    assert "Each group counts as one worker" in finding.sentence
+    assert sorted(sorted(one["workers"]) for one in finding.values["as_one"]) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert (fit.annotations.n_by_worker() > 0).sum() == 8
+
+
+def test_copies_count_as_one_in_what_an_update_adds_too():
+    annotations = copies(0.85)(np.random.default_rng(1)).without_gold()
+    frame = annotations.to_frame()
+    early = frame["task"] < 200
+    classes = list(annotations.classes)
+    fit = cp.fit("one_coin", cp.Annotations.from_frame(frame[early], classes=classes), copies="one", progress=False)
+    more = fit.update(frame[~early], progress=False)
+    worker = np.asarray(more.annotations.worker)
+    late = np.asarray(more.annotations.task) >= 200
+    assert len(np.unique(worker[late])) == len(np.unique(worker[~late])) == 8
+    assert "as_one" in findings_of(more, "copies")[0].values
+
+
+def test_an_average_says_that_copies_count_as_one_and_a_wrong_rule_is_refused():
+    annotations = copies(0.85)(np.random.default_rng(0)).without_gold()
+    fit = cp.fit("auto", annotations, stories=["one_coin", "dawid_skene"], copies="one", progress=False)
+    assert "as_one" in findings_of(fit, "copies")[0].values
+    with pytest.raises(cp.UnknownNameError, match=r"copies.*keep.*one"):
+        cp.fit("one_coin", annotations, copies="none", progress=False)
+    with pytest.raises(ValueError, match="copies='one': majority_vote has no likelihood"):
+        cp.fit("majority_vote", annotations, copies="one", progress=False)

@@ -28,7 +28,7 @@ from .joining import joined, refuse_new_classes
 from .kinds import NOMINAL, Kind
 from .long import frame_rows
 from .pseudonyms import Key, check_workers, pseudonyms, read_key
-from .questions import QUESTION, Units, fields_of, tasks_of
+from .questions import QUESTION, SHARED, Units, by_question, fields_of, tasks_of
 from .repeats import Repeats, n_repeated
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
@@ -147,6 +147,42 @@ class Annotations(Constructors):
         kept = changed(self, BY_TASK, lambda values: read_only(np.asarray(values)[chosen]))
         tasks = Ids([units.tasks[int(task)] for task in units.task[chosen]], what="tasks")
         return own.replace(task=read_only(place[np.asarray(own.task)]), tasks=tasks, **kept | fields_of(tasks))
+
+    def by_question(self, *, shared: bool = False) -> Annotations:
+        """Return the same annotations with a worker for each worker and question: `workers` are pairs.
+
+        A story then has parameters of each worker on each question, and frames by worker a level "question". Pairs
+        without an annotation are none.
+
+        >>> table = pd.DataFrame({"task": [1, 1], "worker": "ann", "question": ["tone", "style"], "label": ["a", "b"]})
+        >>> list(Annotations.from_frame(table, question="question").by_question().workers)
+        [('ann', 'tone'), ('ann', 'style')]
+
+        Args:
+            shared: whether there are also pairs (worker, "all questions") without annotations, for what
+                ``pooled_questions`` of a story draws a worker's questions towards.
+
+        Raises:
+            AnnotationError: there is one question only, no worker is named, or workers are pairs already.
+        """
+        if not len(self.questions) or self.worker is None:
+            what = "workers are named" if len(self.questions) else "several questions are asked about each task"
+            raise AnnotationError(
+                f"quality by question: these annotations do not say that {what}; bring a column of "
+                f"{'workers' if len(self.questions) else 'questions, question='}"
+            )
+        if isinstance(self.workers, Units):
+            raise AnnotationError("the workers of these annotations are pairs (worker, question) already")
+        if shared and SHARED in self.questions:
+            raise AnnotationError(f"the question {SHARED!r} has the name of what is shared by all; give it another")
+        pairs, worker = by_question(self.tasks, np.asarray(self.task), self.workers, np.asarray(self.worker))
+        of_pair = self.workers.index_of(pairs.tasks)[pairs.task]
+        if shared:
+            of_all = np.arange(len(pairs.tasks))
+            pairs = Units([*pairs, *((name, SHARED) for name in pairs.tasks)], what="workers")
+            of_pair = np.concatenate([of_pair, self.workers.index_of(pairs.tasks)[of_all]])
+        features = None if self.worker_features is None else read_only(np.asarray(self.worker_features)[of_pair])
+        return self.replace(worker=read_only(worker), workers=pairs, worker_features=features, category_counts=None)
 
     @property
     def n_workers(self) -> int:
@@ -408,7 +444,9 @@ class Annotations(Constructors):
 
     def with_worker_names(self, names: Mapping[Hashable, Hashable]) -> Annotations:
         """Return the same annotations with other names of the workers, all of which `names` has."""
-        return self.replace(workers=Ids([names[name] for name in self.workers], what="workers"))
+        named = [names[name] for name in self.workers]
+        pairs = isinstance(self.workers, Units) and all(isinstance(name, tuple) for name in named)
+        return self.replace(workers=(Units if pairs else Ids)(named, what="workers"))
 
     def without_workers(self) -> Annotations:
         """Return the annotations as counts by task and class, of which nothing says who gave them, nor when."""

@@ -13,7 +13,7 @@ from .comparisons import together
 from .errors import AnnotationError, warn
 from .features import columns_by_name
 from .ids import Ids
-from .questions import fields_of, questions_of
+from .questions import SHARED, fields_of, questions_of
 from .repeats import resolve_repeats
 
 NO_CHOICE = (
@@ -38,6 +38,8 @@ def joined(first: Any, more: Any) -> Any:
     if bool(questions_of(first.tasks)) != bool(questions_of(more.tasks)):
         whose = "these annotations" if questions_of(first.tasks) else "the annotations to be added"
         raise AnnotationError(f"only {whose} have questions; both or neither are to have them")
+    if (asked := questions_of(first.workers)) and not questions_of(more.workers):
+        more = more.by_question(shared=SHARED in asked)
     more, of_pairs = together(first, more)
     classes = np.array([_class(first, name) for name in more.classes], np.int32)
     kinds = np.array([*classes, *(_abstention(first, name) for name in more.abstentions)], np.int32)

@@ -172,7 +172,7 @@ class Kind(Protocol):
 
         Args:
             confusions: shape (..., J, K, L): rows are true classes; columns from K on are abstentions.
-            shares: of the classes, shape (K,).
+            shares: of the classes, shape (K,), or of the tasks that each worker is asked about, shape (J, K).
         """
         ...
 
@@ -405,7 +405,7 @@ class Ordered(Nominal):
         which are positive for a worker who annotates too high, and 0 for one without errors.
         """
         n_classes = confusions.shape[-2]
-        weights = confusions[..., :n_classes] * shares[:, None]
+        weights = confusions[..., :n_classes] * shares[..., None]
         total = weights.sum((-1, -2))
         position = np.arange(n_classes)
         errors = {"bias": position - position[:, None], "mean_absolute_error": self.distance(n_classes)}

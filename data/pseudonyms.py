@@ -11,7 +11,9 @@ from pathlib import Path
 
 from .errors import AnnotationError, check_name
 from .id_json import encode_id
+from .id_text import name_text
 from .ids import Ids
+from .questions import Units
 
 LEAST_KEY, MOST_KEY = 16, 64
 """Bytes of a key: fewer can be guessed, and BLAKE2b takes no more."""
@@ -85,24 +87,28 @@ def pseudonym(name: Hashable, key: bytes) -> str:
     return "w" + hashlib.blake2b(text.encode(), digest_size=_BYTES, key=key, person=_PERSON).hexdigest()
 
 
-def pseudonyms(workers: Ids, key: Key | None) -> dict[Hashable, str]:
-    """Return the pseudonym of each worker.
+def pseudonyms(workers: Ids, key: Key | None) -> dict[Hashable, Hashable]:
+    """Return the pseudonym of each worker; of a pair with a question the pair of the worker's and the question.
 
     Raises:
         AnnotationError: the key is missing or is none.
     """
     secret = read_key(key)
+    if isinstance(workers, Units):
+        of_worker = [pseudonym(name, secret) for name in workers.tasks]
+        asked = (workers.questions[int(q)] for q in workers.question)
+        return {pair: (of_worker[j], q) for pair, j, q in zip(workers, workers.task, asked, strict=True)}
     return {name: pseudonym(name, secret) for name in workers}
 
 
-def without_names(text: str, names: Mapping[Hashable, str]) -> str:
+def without_names(text: str, names: Mapping[Hashable, Hashable]) -> str:
     """Return a sentence with other names of the workers in it.
 
     Args:
         text: such as a warning, in which a worker is named after the word "worker", or anywhere by a name with letters.
         names: the other name of each worker.
     """
-    by_text = {str(name): other for name, other in names.items()}
+    by_text = {form(name): form(other) for name, other in names.items() for form in (str, name_text)}
     if not by_text:
         return text
     ordered = "|".join(re.escape(name) for name in sorted(by_text, key=len, reverse=True))

@@ -21,6 +21,9 @@ QUESTION = "question"
 NAMES = (QUESTION, "aspect", "dimension", "criterion", "criteria")
 """Names that a column of questions may have."""
 
+SHARED = "all questions"
+"""In the place of a question what a worker's parameters on all questions are drawn towards, where they are pooled."""
+
 MOST_QUESTIONS = 100
 """A column with more distinct values holds no questions that are asked about every task."""
 
@@ -249,6 +252,23 @@ def tell_lone_workers(units: Ids, task: np.ndarray, worker: Column) -> None:
                 f"{worker.ids[int(who)]!r}, so that nothing tells errors from the truth there; have another "
                 "worker answer it, or leave the question out"
             )
+
+
+def by_question(tasks: Ids, task: np.ndarray, workers: Ids, worker: np.ndarray) -> tuple[Units, np.ndarray]:
+    """Return the pairs of a worker and a question that have an annotation, worker by worker, and the pair of each row.
+
+    Args:
+        tasks: the tasks, which have questions.
+        task: the unit of each row, shape (A,).
+        workers: the workers.
+        worker: of each row, shape (A,).
+    """
+    assert isinstance(tasks, Units)
+    n_questions = len(tasks.questions)
+    cell, codes = np.unique(worker.astype(np.int64) * n_questions + tasks.question[task], return_inverse=True)
+    of_worker, of_question = np.divmod(cell, n_questions)
+    pairs = ((workers[int(j)], tasks.questions[int(q)]) for j, q in zip(of_worker, of_question, strict=True))
+    return Units(pairs, what="workers"), codes.astype(np.int32)
 
 
 def pairs_in(table: pd.DataFrame, units: Units, task: str, label: str, question: str, what: str) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..data import Annotations, unknown_name
+from ..data.errors import check_name
 from ..data.exports.reading import read
 from ..data.frames import is_frame
 from ..data.numbers import truth_value
@@ -24,6 +25,10 @@ from .engines.checkpoint_options import CheckpointOptions
 from .findings.look import all_findings
 from .fit_story import fit_story
 from .result import Fit
+from .sources.on_disk import IN_MEMORY
+
+QUALITIES = ("shared", "by_question")
+"""What a worker's quality is where several questions are asked about a task."""
 
 Readable = str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any
 """Sources that :func:`crowdppl.read` takes: a path, a table in memory, records, or a dictionary."""
@@ -42,6 +47,7 @@ def fit(
     abstentions: str | None = None,
     constant_workers: str = "leave_out",
     copies: str = "keep",
+    quality: str = "shared",
     seed: int = 0,
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
@@ -92,6 +98,9 @@ def fit(
             ones can, and a warning names them; ``"one"`` takes each group of them for one worker, who gives what most
             of them give: right where they copy, and a loss where they are much better than the rest, which annotations
             do not tell. The others of the group have no annotations then.
+        quality: where several questions are asked about a task, ``"shared"`` for one quality of a worker on all of
+            them; ``"by_question"`` for parameters of each worker on each question
+            (:meth:`.Annotations.by_question`), which frames by worker have as a level.
         seed: the same seed gives the same result, to the last bit on one machine.
         backend: ``"numpyro"``; or ``"pyro"`` (the extra ``pyro``), which a torch module as classifier chooses by
             itself: SVI then takes Pyro's guides, and NUTS is Pyro's, on the density of the same story.
@@ -153,7 +162,7 @@ def fit(
     shared |= {} if copies == "keep" else {"copies": copies}
     if isinstance(story, str) and story not in (known := [*KNOWN_STORIES, *ALIASES, *BASELINES, "auto"]):
         raise unknown_name("story", story, known)
-    annotations = _annotations_of(annotations, tell=progress)
+    annotations = _with_quality(_annotations_of(annotations, tell=progress), quality)
     keeping = CheckpointOptions.of(checkpoint, every, resume, folder)
     in_memory = not isinstance(annotations, Scan)
     if in_memory and folder is not None:
@@ -170,6 +179,21 @@ def fit(
         found = Fit.of(fit_story(story, annotations, **shared, checkpoints=keeping, **options))
     all_findings(found).warn(stacklevel=2)
     return found
+
+
+def _with_quality(annotations: Any, quality: str) -> Any:
+    """Return the annotations with workers as the option ``quality`` has them.
+
+    Raises:
+        UnknownNameError: there is no such quality.
+        ValueError: the annotations stay on the disk, where they have no questions.
+        AnnotationError: there is one question, or no worker is named.
+    """
+    if check_name("quality", quality, QUALITIES) == "shared":
+        return annotations
+    if not isinstance(annotations, Annotations):
+        raise ValueError(f"quality={quality!r}: annotations in memory are needed, made with question=; {IN_MEMORY}")
+    return annotations.by_question()
 
 
 def _annotations_of(data: Any, *, tell: bool) -> Any:

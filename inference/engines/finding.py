@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...data.id_text import name_text
+
 About = Literal["draws", "modes", "prior", "classifier", "labels", "crowd", "gold"]
 """Subjects of findings."""
 
@@ -76,14 +78,16 @@ class Finding:
         """Python's warning of the finding, of the category that its subject has."""
         return (CrowdWarning if self.about in OF_DATA else ConvergenceWarning)(self.sentence, self)
 
-    def renamed(self, names: Mapping[Hashable, str], in_text: Callable[[str, Mapping[Hashable, str]], str]) -> Finding:
+    def renamed(
+        self, names: Mapping[Hashable, Hashable], in_text: Callable[[str, Mapping[Hashable, Hashable]], str]
+    ) -> Finding:
         """Return the finding with other names of workers.
 
         Args:
             names: the other name of each worker.
             in_text: replaces names in a text.
         """
-        by_text = {str(name): other for name, other in names.items()}
+        by_text = {form(name): form(other) for name, other in names.items() for form in (str, name_text)}
 
         def other(value: Any) -> Any:
             return [other(each) for each in value] if isinstance(value, list) else by_text.get(str(value), value)

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ...data import Annotations
 from ...data.description import count_text
+from ...data.questions import Units
 from .constant_workers import constant_workers_of
 from .register import Labels, Said, check, once
 
@@ -246,7 +247,7 @@ def groups_apart(of: Labels) -> Iterator[Said]:
     edges = sparse.coo_matrix((np.ones(len(pairs)), (pairs // shape[1], pairs % shape[1])), shape)
     graph = sparse.bmat([[None, edges], [edges.T, None]], format="csr")
     _, group = connected_components(graph, directed=False)
-    sizes = np.bincount(group[: shape[0]], per_task)
+    sizes = np.bincount(_joined_questions(meetings.annotations, group[: shape[0]], per_task), per_task)
     n_groups, largest = int((sizes > 0).sum()), sizes.max() / sizes.sum()
     if n_groups > 1 and 1 - largest > APART:
         yield open_question(
@@ -256,3 +257,14 @@ def groups_apart(of: Labels) -> Iterator[Said]:
             groups=n_groups,
             largest=largest,
         )
+
+
+def _joined_questions(annotations: Annotations, group: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The groups of tasks, ``(N,)``; where each worker is of one question, the largest group of each are one group."""
+    if not isinstance(annotations.workers, Units):
+        return group
+    joined = group.copy()
+    for q in range(len(annotations.questions)):
+        asked = np.asarray(annotations.question) == q
+        joined[asked & (group == np.bincount(group[asked], weight[asked]).argmax())] = group.max() + 1
+    return joined

@@ -14,7 +14,7 @@ def scores(confusions: np.ndarray, shares: np.ndarray, kind: Kind = NOMINAL) -> 
 
     Args:
         confusions: ``(..., J, K, L)``.
-        shares: of the classes, ``(K,)``.
+        shares: of the classes, ``(K,)``, or of the tasks that each worker is asked about, ``(J, K)``.
         kind: the kind of the labels, which may have scores of its own.
     """
     n_classes = confusions.shape[-2]
@@ -31,12 +31,12 @@ def abstention_rate(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
     Args:
         confusions: ``(..., J, K, L)``.
-        shares: of the classes, ``(K,)``.
+        shares: of the classes, ``(K,)``, or of the tasks that each worker is asked about, ``(J, K)``.
 
     Returns:
         ``(..., J)``.
     """
-    return _probability(np.einsum("...kl,k->...", confusions[..., confusions.shape[-2] :], shares))
+    return _probability(np.einsum("...kl,...k->...", confusions[..., confusions.shape[-2] :], shares))
 
 
 def given_a_class(confusions: np.ndarray) -> np.ndarray:
@@ -57,12 +57,12 @@ def accuracy(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
     Args:
         confusions: ``(..., J, K, L)``.
-        shares: of the classes, ``(K,)``.
+        shares: of the classes, ``(K,)``, or of the tasks that each worker is asked about, ``(J, K)``.
 
     Returns:
         ``(..., J)``.
     """
-    right = np.einsum("...kk,k->...", confusions[..., : confusions.shape[-2]], shares)
+    right = np.einsum("...kk,...k->...", confusions[..., : confusions.shape[-2]], shares)
     if confusions.shape[-1] == confusions.shape[-2]:
         return _probability(right)
     given = 1 - abstention_rate(confusions, shares)
@@ -118,7 +118,7 @@ def more_scores(confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndar
 
     Args:
         confusions: ``(..., J, K, L)``.
-        shares: of the classes, ``(K,)``.
+        shares: of the classes, ``(K,)``, or of the tasks that each worker is asked about, ``(J, K)``.
     """
     return {"trace": trace(confusions), "informativeness": informativeness(confusions, shares)}
 
@@ -145,13 +145,13 @@ def informativeness(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
     Args:
         confusions: ``(..., J, K, L)``.
-        shares: :math:`\rho`, of the classes, ``(K,)``.
+        shares: :math:`\rho`, of the classes, ``(K,)`` or ``(J, K)``.
 
     Returns:
         ``(..., J)``.
     """
-    given = np.einsum("...kl,k->...l", confusions, shares)
-    noise = np.einsum("...k,k->...", entropy(confusions), shares)
+    given = np.einsum("...kl,...k->...l", confusions, shares)
+    noise = np.einsum("...k,...k->...", entropy(confusions), shares)
     return np.maximum(entropy(given) - noise, 0.0)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
+from ...data.questions import Units
 from ..sources.on_disk import Files
 from . import confusion_scores
 from .error_correlation import error_correlation
@@ -114,12 +115,20 @@ def worker_scores(
 
 
 def _shares_shown(fit: Posterior | Fitted) -> np.ndarray:
-    """The classes' shares of the labels, ``(K,)``; of comparisons of sides as they were shown, whatever the task."""
+    """The classes' shares of the labels, ``(K,)``; where workers are pairs with a question of its tasks, ``(J, K)``.
+
+    Of comparisons they are of sides as they were shown, whatever the task.
+    """
     shares, source = fit.class_shares, fit.source
+    if isinstance(source, Annotations) and isinstance(source.workers, Units):
+        total = np.zeros((len(source.questions), len(shares)))
+        np.add.at(total, np.asarray(source.question), fit.posterior)
+        own = source.questions.index_of(source.workers.questions)[source.workers.question]
+        shares = np.vstack([total / total.sum(-1, keepdims=True), shares])[own]  # −1 is that of all questions
     if not isinstance(source, Annotations) or source.mirrored is None:
         return shares
     part = float(np.average(source.mirrored, weights=source.count))
-    return (1 - part) * shares + part * shares[source.kind.mirror(len(shares))]
+    return (1 - part) * shares + part * shares[..., source.kind.mirror(source.n_classes)]
 
 
 def _realised_accuracy_draws(fit: Posterior, misled: float | None) -> Iterator[np.ndarray]:

@@ -71,12 +71,12 @@ def pseudonymised(fit: P, key: Key | None) -> P:
     )
 
 
-def _naming_nobody(part: Fitted | ByRule, names: Mapping[Hashable, str]) -> tuple[Finding, ...]:
+def _naming_nobody(part: Fitted | ByRule, names: Mapping[Hashable, Hashable]) -> tuple[Finding, ...]:
     """The findings with other names of the workers."""
     return tuple(finding.renamed(names, without_names) for finding in part.findings)
 
 
-def _renamed(fitted: Fitted, names: Mapping[Hashable, str]) -> Fitted:
+def _renamed(fitted: Fitted, names: Mapping[Hashable, Hashable]) -> Fitted:
     hyperparameters = {name: _with_names(value, names) for name, value in fitted.model.hyperparameters.items()}
     return fitted.replace(
         model=Model(fitted.model.story, hyperparameters),
@@ -86,7 +86,7 @@ def _renamed(fitted: Fitted, names: Mapping[Hashable, str]) -> Fitted:
     )
 
 
-def _with_names(value: Any, names: Mapping[Hashable, str]) -> Any:
+def _with_names(value: Any, names: Mapping[Hashable, Hashable]) -> Any:
     """A hyperparameter with other names in its column of workers; of workers without annotations it has nothing."""
     if isinstance(value, pd.DataFrame) and "worker" in value.columns:
         known = value[[name in names for name in value["worker"].tolist()]]

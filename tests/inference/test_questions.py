@@ -162,3 +162,71 @@ def test_prevalences_of_questions_alone_are_those_of_separate_fits():
     for name in QUESTIONS:
         alone = cp.fit("dawid_skene", annotations.of_question(name), progress=False).probabilities
         np.testing.assert_allclose(both.xs(name, level="question"), alone, atol=1e-3)
+
+
+def by_question_data(seed: int = 3, n_tasks: int = 60) -> tuple[pd.DataFrame, np.ndarray]:
+    """A table of four workers on two questions, and the accuracies (workers, questions) that it was drawn with."""
+    rng = np.random.default_rng(seed)
+    accuracy = np.array([[0.95, 0.65], [0.65, 0.95], [0.85, 0.85], [0.9, 0.9]])
+    truth = rng.integers(0, 2, (n_tasks, 1, 2))
+    said = truth ^ (rng.random((n_tasks, 4, 2)) > accuracy)
+    cells = [(f"t{i}", f"w{j}", QUESTIONS[q], int(said[i, j, q])) for i, j, q in np.ndindex(said.shape)]
+    return pd.DataFrame(cells, columns=["task", "worker", "question", "label"]), accuracy
+
+
+def test_quality_by_question_is_a_fit_of_each_question_alone():
+    table, _ = by_question_data()
+    annotations = cp.Annotations.from_frame(table, question="question")
+    fit = cp.fit("dawid_skene", annotations, quality="by_question", progress=False)
+    assert fit.workers.index.names == ["worker", "question"]
+    for name in QUESTIONS:
+        alone = cp.fit("dawid_skene", annotations.of_question(name), progress=False)
+        np.testing.assert_allclose(fit.probabilities.xs(name, level="question"), alone.probabilities, atol=1e-3)
+        for score in ("accuracy", "spammer_score"):  # of the question's own mix of tasks
+            ours = fit.workers[score].xs(name, level="question")
+            pd.testing.assert_series_equal(ours, alone.workers[score], atol=1e-3, check_dtype=False)
+
+
+def test_a_fit_by_question_is_kept_updated_and_given_pseudonyms(tmp_path):
+    table, _ = by_question_data()
+    fit = cp.fit("one_coin", table, quality="by_question", progress=False)
+    assert not [each for each in fit.findings if each.code == "groups_apart"]
+    fit.save(tmp_path / "fit")
+    pd.testing.assert_frame_equal(cp.load_fit(tmp_path / "fit").workers, fit.workers)
+    more = fit.update(table[:4].assign(worker="new"), progress=False)
+    assert more.workers.loc["new"].index.tolist() == QUESTIONS
+    hidden = more.annotations.pseudonymised(b"0123456789abcdef")
+    assert [pair[1] for pair in hidden.workers] == [pair[1] for pair in more.annotations.workers]
+    assert len({pair[0] for pair in hidden.workers}) == 5
+    assert not set(hidden.to_frame()["worker"]) & set(table["worker"])
+    assert more.annotations.to_frame().columns.tolist() == ["task", "question", "worker", "label"]
+
+
+def test_groups_of_workers_who_share_no_task_within_a_question_are_told():
+    table, _ = by_question_data()
+    apart = table[(table["task"] < "t3") == table["worker"].isin(["w0", "w1"])]
+    fit = cp.fit("one_coin", apart, quality="by_question", progress=False)
+    assert [each.values["groups"] for each in fit.findings if each.code == "groups_apart"] == [3]
+
+
+def test_worker_features_are_those_of_the_pairs_worker():
+    table, _ = by_question_data()
+    given = pd.DataFrame({"worker": ["w0", "w1", "w2", "w3"], "age": [1.0, 2.0, 3.0, 4.0]})
+    annotations = cp.Annotations.from_frame(table, question="question", worker_features=given).by_question()
+    assert annotations.worker_features.ravel().tolist() == [1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_quality_that_cannot_be_is_refused(tmp_path):
+    table, _ = by_question_data()
+    annotations = cp.Annotations.from_frame(table, question="question")
+    with pytest.raises(cp.UnknownNameError, match="by_question"):
+        cp.fit("one_coin", annotations, quality="by_questions", progress=False)
+    with pytest.raises(cp.AnnotationError, match=r"several questions.*question="):
+        cp.fit("one_coin", annotations.of_question("fluency"), quality="by_question", progress=False)
+    with pytest.raises(cp.AnnotationError, match=r"pairs \(worker, question\) already"):
+        cp.fit("one_coin", annotations.by_question(), quality="by_question", progress=False)
+    with pytest.raises(cp.AnnotationError, match="workers are named"):
+        annotations.without_workers().by_question()
+    table.to_parquet(tmp_path / "table.parquet")
+    with pytest.raises(ValueError, match="in memory"):
+        cp.fit("one_coin", cp.scan(tmp_path / "table.parquet"), quality="by_question", progress=False)

@@ -324,7 +324,9 @@ def _neither(column: Column, row: int, words: Words, items: Ids) -> AnnotationEr
     accepted = ", ".join(map(repr, items[:NAMED_ITEMS])) + ", …" * (len(items) > NAMED_ITEMS)
     asked = [name for name in column.ids if _text(name) in (*ASKED, "1")]
     if _text(value) in ASKED and len(asked) == len(column.ids):
-        given = ", ".join(f"{name!r}: {side!r}" for name, side in zip(sorted(asked, key=_text), ("right", "left"), strict=False))
+        given = ", ".join(
+            f"{name!r}: {side!r}" for name, side in zip(sorted(asked, key=_text), ("right", "left"), strict=False)
+        )
         mend = f"say what stands for which side, such as meaning={{{given}}}"
     else:
         mend = "name what is no class in abstain=[...]; say what other words stand for by meaning={value: 'left', …}"

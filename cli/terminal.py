@@ -256,8 +256,8 @@ def make_table(title: str | None = None, *heads: str, right: Collection[str] = (
 
 
 def interval_text(low: float, high: float) -> str:
-    """Return an interval with three decimals: 0.267–0.487, and -0.120 to 0.035 where a dash would be one more."""
-    return f"{low:.3f}{' to ' if low < 0 else '–'}{high:.3f}"
+    """Return an interval as numbers of its kind are shown: 0.267–0.487, 1–3, and -0.120 to 0.035 beside a minus."""
+    return f"{_cell(low)}{' to ' if low < 0 else '–'}{_cell(high)}"
 
 
 def _cell(value: object) -> str:

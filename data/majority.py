@@ -6,6 +6,8 @@ import numpy as np
 
 from .kinds import NOMINAL, Kind
 
+TIE = 1e-6  # probabilities that differ by less are equal: they come in single precision
+
 
 def majority_accuracy(votes: np.ndarray, gold: np.ndarray, kind: Kind = NOMINAL) -> float:
     r"""Return the expected share of gold tasks whose majority vote is the gold label, with ties broken at random.
@@ -25,5 +27,16 @@ def majority_accuracy(votes: np.ndarray, gold: np.ndarray, kind: Kind = NOMINAL)
     known = gold >= 0
     if not known.any():
         return float("nan")
-    shares = kind.majority(votes[known])
-    return float(shares[np.arange(len(shares)), gold[known]].mean())
+    return float(right_shares(kind.majority(votes[known]), gold[known]).mean())
+
+
+def right_shares(probabilities: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    """Return 1 where the most probable class is the gold label, else 0, shape (n,); a tie of m classes counts for 1/m.
+
+    Args:
+        probabilities: of the classes, shape (n, K).
+        gold: the gold labels as class indices, shape (n,).
+    """
+    best = probabilities >= probabilities.max(-1, keepdims=True) - TIE
+    shares: np.ndarray = best[np.arange(len(gold)), gold] / best.sum(-1)
+    return shares

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from ...data import AnnotationError, Annotations
 from ...data.cards import sheet
 from ...data.description import count_text
-from ...data.majority import majority_accuracy
+from ...data.majority import TIE, right_shares
 from ...models.parts.classifier import PREFIX, Classifier
 from ...models.parts.shared_error import LEVELS, STRENGTH, USUAL_RIGHT, prior_share
 from ...models.parts.task_difficulty import LEVELS as DIFFICULTIES
@@ -27,6 +27,7 @@ from ..fitted.fitted import Fitted
 from ..fitted.given_models import models_text
 from ..fitted.groups import weights_prior
 from ..fitted.intervals import INTERVAL, jeffreys
+from ..fitted.item_ranking import item_ranking, ranks_items
 from ..fitted.misled import misled_share
 from ..fitted.posterior import SHOWN_WEIGHT, Posterior, interval_around
 from ..fitted.workers import fitted_scores
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 SHOWN_WORKERS = 5
+SHOWN_ITEMS = 10  # of those that were compared, the best ones
 SHOWN = 9  # numbers of a hyperparameter, of larger ones the shape is; families of workers
 
 
@@ -115,6 +117,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         scores = fitted_scores(fitted, interval)
         facts |= positive_class(annotations.classes) | spammers(scores, annotations.n_classes)
         tables |= best_and_worst(scores)
+    tables |= ranking(Posterior.of(fitted), interval)
     return Summary(f"{fitted.story} fitted by {fitted.method.upper()}", facts, tables, findings(fitted))
 
 
@@ -174,6 +177,7 @@ def _of_average(fit: Posterior, interval: float) -> Summary:
         scores = fitted_scores(fit, interval)
         facts |= positive_class(fit.annotations.classes) | spammers(scores, fit.annotations.n_classes)
         tables |= best_and_worst(scores)
+    tables |= ranking(fit, interval)
     methods = " and ".join(sorted({fitted.method.upper() for fitted in fit.members.values()}))
     many = "1 story" if len(fit.members) == 1 else f"{len(fit.members)} stories"
     return Summary(f"{many} fitted by {methods} and averaged", facts, tables, findings(fit))
@@ -227,6 +231,15 @@ def best_and_worst(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     worst = scores.drop(best.index[:5]).sort_values(high, ascending=False).tail(5)
     bounds = (" by the lower bound of accuracy", " by its upper bound") if low == "accuracy_low" else ("", "")
     return {f"the best five of {len(scores):,} workers{bounds[0]}": best.head(5), f"the worst five{bounds[1]}": worst}
+
+
+def ranking(fit: Posterior, interval: float) -> dict[str, pd.DataFrame]:
+    """The ranking of what was compared, of many items the best ten; empty where the fit gives no scores."""
+    if not ranks_items(fit):
+        return {}
+    items = item_ranking(fit, interval)
+    many = len(items) > SHOWN_ITEMS
+    return {f"the best {SHOWN_ITEMS} of {len(items):,} items" if many else "ranking": items.head(SHOWN_ITEMS)}
 
 
 def positive_class(classes: Sequence[object]) -> dict[str, str]:
@@ -401,7 +414,8 @@ def spammers(scores: pd.DataFrame, n_classes: int) -> dict[str, str]:
 def gold_accuracy(fitted: Posterior | Fitted) -> str:
     """Accuracy on the gold tasks whose labels the fit did not use with Jeffreys' interval, beside the majority vote's.
 
-    Where it used all of them, accuracy is that on all, without an interval, as it measures nothing.
+    Where it used all of them, accuracy is that on all, without an interval, as it measures nothing. Labels that are the
+    majority vote have one accuracy.
     """
     annotations = fitted.annotations
     gold = np.asarray(annotations.gold)
@@ -411,20 +425,17 @@ def gold_accuracy(fitted: Posterior | Fitted) -> str:
     used = known.copy()
     used &= False if annotations.evidence is None else np.isneginf(annotations.evidence).any(-1)
     scored = known & ~used if (known & ~used).any() else known
-    right = (annotations.kind.label(fitted.posterior) == gold)[scored]
-    votes = majority_accuracy(annotations.votes(), np.where(scored, gold, -1), annotations.kind)
+    posterior, votes = np.asarray(fitted.posterior)[scored], annotations.kind.majority(annotations.votes())[scored]
+    right, of_votes = right_shares(posterior, gold[scored]), right_shares(votes, gold[scored])
     which = "whose labels the fit used" if used[scored].any() else "whose labels the fit did not use"
     if used.any() and not used[scored].any():
         which += f" ({int(used.sum()):,} others it used)"
-    given = annotations.votes()[scored]
-    n_ties = int(((given == given.max(-1, keepdims=True)).sum(-1) > 1).sum())
+    n_ties = int(((votes > 0).sum(-1) > 1).sum())
     ties = f" ({count_text(n_ties, 'tie')} of m classes, each counted as 1/m)" if n_ties else ""
-    low, high = jeffreys(right.sum(), right.size, INTERVAL)
+    beside = ties if np.allclose(posterior, votes, atol=TIE) else f"; majority vote {of_votes.mean():.4f}{ties}"
+    low, high = jeffreys(np.array(right.sum()), np.array(right.size), INTERVAL)
     interval = "" if used[scored].any() else f" ({INTERVAL:.0%} interval {low:.4f}–{high:.4f})"
-    return (
-        f"accuracy {right.mean():.4f}{interval} on {count_text(right.size, 'gold task')} {which}; majority vote "
-        f"{votes:.4f}{ties}"
-    )
+    return f"accuracy {right.mean():.4f}{interval} on {count_text(right.size, 'gold task')} {which}{beside}"
 
 
 def _classes(fitted: Fitted, interval: float) -> pd.DataFrame:

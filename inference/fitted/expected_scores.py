@@ -1,10 +1,14 @@
 """Expected scores of tasks whose classes are ordered."""
 
+from contextlib import suppress
+
 import numpy as np
 import pandas as pd
 
+from ...data.errors import AnnotationError
 from ...data.kinds import Kind, quantile
 from .intervals import INTERVAL, checked_tail
+from .posterior import Posterior
 
 
 def expected_scores(probabilities: pd.DataFrame, kind: Kind, interval: float = INTERVAL) -> pd.DataFrame:
@@ -36,3 +40,10 @@ def expected_scores(probabilities: pd.DataFrame, kind: Kind, interval: float = I
         "median": probabilities.columns.to_numpy()[quantile(posterior, 0.5)],
     }
     return pd.DataFrame(columns, index=probabilities.index)
+
+
+def expected_where_ordered(fit: Posterior) -> pd.DataFrame:
+    """Return the expected score of each task with its interval, N rows; without columns where classes have no order."""
+    with suppress(AnnotationError):
+        return expected_scores(fit.probabilities, fit.annotations.kind)
+    return pd.DataFrame(index=fit.probabilities.index)

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from ...data import AnnotationError, Annotations
+from ...data import Annotations
 from ...data.description import count_text
 from ...data.id_text import name_text
 from ..findings.summary import certainty
-from ..fitted.expected_scores import expected_scores
+from ..fitted.expected_scores import expected_where_ordered
 from ..fitted.next_annotations import next_annotations
 from ..fitted.tasks import task_scores
 from ..plots import plot_annotations, plot_entropy, plot_expected
@@ -43,6 +43,7 @@ def labels_section(subject: Subject) -> Section:
     at = order if n <= ALL_TASKS else order[:MOST_UNCERTAIN]
     shown = _shown_labels(subject, at)
     accuracies = None if subject.scores is None else subject.scores["accuracy"]
+    is_ordered = "expected" in expected_where_ordered(subject.source)
     files = [(every(n, "label"), _with_probabilities(subject, frame))]
     files.append((f"{every(n, 'label')}, without the classes’ probabilities", frame))
     files.append((f"{every(n, 'label')}, with nothing but the probability", frame[["label", "probability"]]))
@@ -61,7 +62,7 @@ def labels_section(subject: Subject) -> Section:
         majority_note=SHOWN_NOTE,
         has_ambiguity="ambiguity" in frame,
         entropies=lambda: plot_entropy(subject.source),  # type: ignore[arg-type]
-        expected=None if _expected(subject) is None else lambda: plot_expected(subject.source),  # type: ignore[arg-type]
+        expected=(lambda: plot_expected(subject.source)) if is_ordered else None,  # type: ignore[arg-type]
         classes=classes(subject),
     )
 
@@ -111,21 +112,12 @@ def _labels(subject: Subject) -> pd.DataFrame:
     return frame
 
 
-def _expected(subject: Subject) -> pd.DataFrame | None:
-    """Return the expected scores of the tasks; None where the classes have no mean."""
-    try:
-        return expected_scores(subject.source.probabilities, subject.annotations.kind)
-    except AnnotationError:
-        return None
-
-
 def _with_probabilities(subject: Subject, labels: pd.DataFrame) -> pd.DataFrame:
     """The labels with their expected scores, where there are any, and a column for the probability of each class."""
     names = [f"p_{name}" for name in subject.annotations.classes]
     probabilities = pd.DataFrame(subject.source.posterior.astype(float), index=labels.index, columns=names)
-    expected = _expected(subject)
-    scores = [] if expected is None else [expected.set_axis(labels.index)]
-    return pd.concat([labels, *scores, probabilities], axis=1)
+    expected = expected_where_ordered(subject.source).set_axis(labels.index)
+    return pd.concat([labels, expected, probabilities], axis=1)
 
 
 def _shown_labels(subject: Subject, shown: np.ndarray) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from .label_sections import data_section, labels_section, next_section
 from .overview import overview
 from .page import opening, page, tiles
 from .prior_section import prior_section
+from .ranking_section import ranking_section
 from .sections import Section
 from .story_sections import reproduce_section, story_section
 from .subject import Fits, Subject, subject
@@ -82,8 +83,8 @@ def report(
 
 def _sections(about: Subject, checks: Checks | str | None) -> list[Section]:
     """The sections of the page, in their order."""
-    made: list[Section | None] = [labels_section(about), votes_section(about), workers_section(about)]
-    made += [agreement_section(about), gold_section(about)]
+    made: list[Section | None] = [ranking_section(about), labels_section(about), votes_section(about)]
+    made += [workers_section(about), agreement_section(about), gold_section(about)]
     if about.source.rule is None:
         made += [
             None if checks is None else checks_section(about, checks),

@@ -9,10 +9,9 @@ import pandas as pd
 from ...data import AnnotationError, Annotations, Ids, unknown_name
 from ...data.gold import resolve_gold, resolve_inclusion
 from ...data.kinds import NOMINAL, Kind
+from ...data.majority import right_shares
 from ...data.questions import ids_of_index
 from ..fitted.posterior import Posterior
-
-TIE = 1e-6  # probabilities that differ by less are equal: they come in single precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +37,7 @@ class GoldTasks:
     @property
     def right(self) -> np.ndarray:
         """1 where the most probable class is the gold label, else 0, ``(n,)``; a tie of m classes counts for 1/m."""
-        best = self.probabilities >= self.probabilities.max(-1, keepdims=True) - TIE
-        return best[np.arange(len(self.gold)), self.gold] / best.sum(-1)
+        return right_shares(self.probabilities, self.gold)
 
     @property
     def gold_probability(self) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from ...data.exports.verdicts import OURS, TASKS, task_name
 from ...data.id_json import encode_id
 from ...data.questions import QUESTION, questions_of
 from ...data.text_files import suffix_of
-from ..fitted.expected_scores import expected_scores
+from ..fitted.expected_scores import expected_where_ordered
 from ..fitted.posterior import Posterior
 
 DIGITS = 6
@@ -28,9 +27,7 @@ def label_records(fit: Posterior) -> Iterator[tuple[Any, dict[str, Any]]]:
     the expected score, where the classes have an order, or better, the better item, of comparisons.
     """
     units, labels, classes = fit.annotations.tasks, fit.labels, [str(name) for name in fit.annotations.classes]
-    asked, expected = questions_of(units), None
-    with suppress(AnnotationError):  # classes without an order have no expected score
-        expected = expected_scores(fit.probabilities, fit.annotations.kind)["expected"].tolist()
+    asked, expected = questions_of(units), expected_where_ordered(fit)
     rows = zip(units, labels["label"].tolist(), labels["probability"].tolist(), fit.posterior, strict=True)
     unit: Any
     for number, (unit, label, probability, posterior) in enumerate(rows):
@@ -42,8 +39,8 @@ def label_records(fit: Posterior) -> Iterator[tuple[Any, dict[str, Any]]]:
         }
         if "better" in labels:
             record["better"] = encode_id(labels["better"].iloc[number])
-        if expected is not None:
-            record["expected"] = round(float(expected[number]), DIGITS)
+        if "expected" in expected:
+            record["expected"] = round(float(expected["expected"].iloc[number]), DIGITS)
         yield unit, record
 
 

@@ -26,6 +26,7 @@ from ...data.questions import QUESTION, questions_of, tasks_of
 from ..engines.progress import progress_bar
 from ..fitted.by_batch import posteriors
 from ..fitted.confusion_scores import entropy
+from ..fitted.expected_scores import expected_where_ordered
 from ..fitted.posterior import Posterior
 from ..sources.on_disk import Files, OnDiskError
 from .evaluation_files import write_inspect_logs, write_jsonl
@@ -135,7 +136,8 @@ def write_labels(
       question.
     - ``"hf"``: Parquet for ``datasets.load_dataset("parquet", …)``: task, label, label_name, probability, and
       ``probabilities``, the soft label to train on.
-    - ``"csv"``: task, label, probability, entropy, and ``p_<class>`` for each class. Cells that a spreadsheet would run
+    - ``"csv"``: task, label, probability, entropy, and ``p_<class>`` for each class; of ordered classes expected,
+      expected_low, expected_high and median. Cells that a spreadsheet would run
       are made harmless (:mod:`crowdppl.data.harmless_csv`), and come back the same where crowdppl reads them.
     - ``"jsonl"``: a line of JSON for each task, or task and question: task, question where there are several, label,
       probability, ``probabilities`` by class, and expected, the expected score, where the classes have an order.
@@ -318,10 +320,12 @@ def _hugging_face(fit: Posterior) -> pd.DataFrame:
 def label_table(fit: Posterior) -> pd.DataFrame:
     """Return by task: label, probability, entropy, and a column ``p_<class>`` with the probability of each class.
 
-    Of comparisons the items on the left and on the right come first, and the better one after the label.
+    Of ordered classes the expected score, its interval and the median stand before these. Of comparisons the items on
+    the left and on the right come first, and the better one after the label.
     """
     names = [f"p_{name}" for name in fit.annotations.classes]
-    table = fit.labels.join(fit.probabilities.set_axis(names, axis=1))
+    columns = [fit.labels, expected_where_ordered(fit), fit.probabilities.set_axis(names, axis=1)]
+    table = pd.concat(columns, axis=1)
     if fit.annotations.sides is not None:
         for place, (side, items) in enumerate(fit.annotations.pairs.items()):
             table.insert(place, side, items.to_numpy())

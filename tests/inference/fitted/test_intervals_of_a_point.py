@@ -116,6 +116,9 @@ def test_ties_of_the_majority_vote_are_named_where_it_is_compared():
     facts = fit.summary().facts
     assert "the majority vote differs on 0, and is a tie on 1" in facts["labels"]
     assert facts["gold"].endswith("majority vote 0.8333 (1 tie of m classes, each counted as 1/m)")
+    said = cp.fit("majority_vote", fit.annotations).summary().facts["gold"]
+    assert said.startswith("accuracy 0.8333 ")
+    assert "majority vote" not in said
 
 
 def test_a_stack_of_points_has_intervals_too(annotations, em):

@@ -3,12 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
+from report_pages import Page
 
 import crowdppl as cp
 from crowdppl.cli.output import write_results
 from crowdppl.data import AnnotationError
+from crowdppl.inference.findings import summary as summary_module
 from crowdppl.inference.fitted.item_ranking import beats, item_ranking
 from crowdppl.inference.fitted.posterior import Posterior
+from crowdppl.inference.report.ranking_section import ranking_section
+from crowdppl.inference.report.subject import subject
 
 TRUE = {"best": 1.5, "good": 0.5, "fair": -0.5, "poor": -1.5}
 
@@ -126,3 +130,22 @@ def test_the_plot_has_the_best_item_at_the_top(fit):
     assert [text.get_text() for text in ax.get_yticklabels()] == list(TRUE)[::-1]
     assert "50%" in ax.get_title()
     np.testing.assert_allclose(ax.collections[-1].get_offsets()[:, 0], fit.ranking["score"][::-1])
+
+
+def test_summary_and_page_have_the_ranking_and_of_many_items_the_best(fit, tmp_path, monkeypatch):
+    other = cp.fit("dawid_skene", fit.annotations, seed=0, progress=False)
+    both = cp.stack({"one": fit, "other": other}, weights={"one": 0.75, "other": 0.25})
+    for source in (fit, both):
+        pd.testing.assert_frame_equal(source.summary().tables["ranking"], source.ranking)
+    monkeypatch.setattr(summary_module, "SHOWN_ITEMS", 2)
+    pd.testing.assert_frame_equal(fit.summary().tables["the best 2 of 4 items"], fit.ranking.head(2))
+    page = Page(ranking_section(subject(fit, None, None, 0)).html)
+    heads, *rows = page.table("Ranking")
+    assert [row[0] for row in rows] == list(TRUE)
+    assert heads[:3] == ["item", "score", "rank"]
+    assert "Ranking of 4 items" in " ".join(image["alt"] for image in page.all("img"))
+    _, *pairs = page.table("Probability that the row’s item is better than the column’s, a tie counted as half")
+    assert pairs[0][2] == f"{fit.beats.iloc[0, 1]:.3f}"
+    plain = cp.fit("one_coin", cp.load_dataset("anesthesia"), progress=False)
+    assert ranking_section(subject(plain, None, None, 0)) is None
+    assert "ranking" not in plain.summary().tables

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import crowdppl as cp
@@ -32,6 +33,10 @@ def test_jsonl_has_a_line_for_each_task_with_the_expected_score_of_ordered_class
     np.testing.assert_allclose([list(each["probabilities"].values()) for each in found], fit.posterior, atol=1e-6)
     np.testing.assert_allclose([each["expected"] for each in found], fit.expected["expected"], atol=1e-6)
     assert [each["label"] for each in found] == fit.labels["label"].tolist()
+    table = pd.read_csv(fit.write_labels(tmp_path / "labels.csv", to="csv"), index_col=0)
+    for name in ("expected", "expected_low", "expected_high"):
+        np.testing.assert_allclose(table[name], fit.expected[name], atol=1e-6)
+    assert table["median"].tolist() == fit.expected["median"].tolist()
 
 
 def test_jsonl_names_the_question_where_there_are_several_and_no_expected_score_without_an_order(tmp_path):

@@ -65,7 +65,7 @@ class BradleyTerry(ClassPrior):
                 "BradleyTerry() is a prior of comparisons, and the annotations do not say which items they compare; "
                 "make them by cp.Annotations.from_comparisons"
             )
-        score = self._scores(len(annotations.items))
+        score = jnp.asarray(self._scores(len(annotations.items)))
         derived("score", score, "item", role="item_score")
         of_sides = score[jnp.asarray(annotations.sides)]
         if annotations.n_classes == 2:

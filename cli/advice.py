@@ -45,6 +45,7 @@ _RULES = (
     (r"\bresume=True belongs to checkpoint=,", "--resume belongs to --checkpoint DIR,"),
     (r"\bevery='?([^' ]+)'? belongs to checkpoint=,", r"--every \1 belongs to --checkpoint DIR,"),
     (r"\bevery='([^']*)':", r"--every \1:"),
+    (r"\bcp\.estimate\(fit, gold, of='population'\) has", "crowdppl estimate DIR GOLD --of population has"),
     (r"\bcp\.estimate\(fit, gold\) measures", "crowdppl estimate measures"),
     (r"\bcp\.fit\(…, gold=gold\) uses", "--gold FILE --use-gold uses"),
     (r" \(cp\.Annotations\.from_counts takes them as well\)", ""),

@@ -9,6 +9,7 @@ import typer
 
 from ..data.atomic import check_new_file, whole_file
 from ..data.errors import AnnotationError, check_name
+from .advice import for_the_shell
 from .arguments import similar
 from .terminal import frame_table, plain_messages, stdout
 
@@ -70,11 +71,11 @@ def estimate(
         fit = load_fit(folder)
         found = estimated(fit, gold, method=method, of=of)
         console = stdout()
-        console.print(Text(str(found)))
+        console.print(Text(for_the_shell(str(found))))
         table = found.table.reset_index("quantity").rename_axis("of")
         console.print(frame_table(table))
         if width is not None:
-            console.print(Text(str(gold_needed(fit, width, gold=gold))))
+            console.print(Text(for_the_shell(str(gold_needed(fit, width, gold=gold)))))
         if out is not None:
             with whole_file(out) as path:
                 write_csv(found.table, path)

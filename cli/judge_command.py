@@ -12,6 +12,7 @@ import typer
 
 from ..data.atomic import check_new_file
 from . import options
+from .advice import for_the_shell
 from .arguments import check_input, holds_saved, parse_settings, read_annotations
 from .request import Request, takes_request
 from .terminal import doing, frame_table, plain_messages, show_files, stdout
@@ -83,17 +84,17 @@ def judge(
                 panel = weigh(source, gold, system=systems, positive=positive, seed=request.seed, **given)
         console = stdout()
         for sentence in panel.sentences:
-            console.print(Text(sentence))
+            console.print(Text(for_the_shell(sentence)))
         for alert, texts, _ in panel.alerts:
             console.print(Text(f"\n{alert}", style="bold yellow"))
             for text in texts:
-                console.print(Text(text))
+                console.print(Text(for_the_shell(text)))
         names = [f"{name}{end}" for name in SHOWN for end in ("", "_low", "_high")]
         console.print()
         console.print(frame_table(panel.judges[[name for name in names if name in panel.judges]], "Judges"))
         if panel.systems is not None:
             console.print(frame_table(panel.systems, f"Systems by {panel.system_score}"))
-        console.print(Text(str(panel.gold_needed)))
+        console.print(Text(for_the_shell(str(panel.gold_needed))))
         files = {}
         if out is not None:
             files[str(panel.report(out, title=title))] = "judges, copies, agreement, systems, labels"

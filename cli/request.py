@@ -107,7 +107,7 @@ class Request:
         return not self.quiet and sys.stderr.isatty()
 
 
-def takes_request(command: Callable[..., None], *, more: str = FOLDER) -> Callable[..., None]:
+def takes_request(command: Callable[..., None], *, more: str = FOLDER, of: str | None = None) -> Callable[..., None]:
     """Return a command whose parameter `request` is replaced by the fields of `Request`, each an option of its own.
 
     Parameters that :data:`~.options.OPTIONS` has are described by it; others describe themselves.
@@ -115,6 +115,7 @@ def takes_request(command: Callable[..., None], *, more: str = FOLDER) -> Callab
     Args:
         command: the command.
         more: what else it takes as its file, for the help.
+        of: the panel of the help whose options it takes alone; None for all.
     """
     hints = get_type_hints(Request)
     shared = [
@@ -125,6 +126,7 @@ def takes_request(command: Callable[..., None], *, more: str = FOLDER) -> Callab
             annotation=hints[field.name],
         )
         for field in dataclasses.fields(Request)
+        if of is None or field.name == "file" or OPTIONS[field.name].rich_help_panel == of
     ]
     expanded = list(inspect.signature(command, eval_str=True).parameters.values())
     place = next(i for i, parameter in enumerate(expanded) if parameter.name == "request")

@@ -579,10 +579,15 @@ def stated_classes(classes: Any, ordered: Any) -> Stated:
     """Return what the options `classes` and `ordered` of a constructor say, of which either may list the classes.
 
     Raises:
-        AnnotationError: both do.
+        AnnotationError: both do, or `ordered` is neither a truth value nor a list.
     """
-    if ordered is None or isinstance(ordered, bool):
-        return Stated(classes, ordered, "classes")
+    if ordered is None or isinstance(ordered, bool | np.bool_):
+        return Stated(classes, None if ordered is None else bool(ordered), "classes")
+    if isinstance(ordered, str | bytes | Mapping) or not isinstance(ordered, Iterable):
+        raise AnnotationError(
+            f"ordered={ordered!r}: True, False or None is needed, or a list of all classes, from the least to the "
+            "greatest"
+        )
     if classes is not None:
         raise AnnotationError("classes= and ordered= both list the classes; give one of them")
     return Stated(Ids(ordered, what="ordered"), True, "ordered")

@@ -16,13 +16,12 @@ from .columns import Where, encode, missing_values, row_number, some_rows
 from .errors import AnnotationError, check_name, warn
 from .frames import as_frame, listed, read_csv_tables, row_and_line, take_column
 from .ids import Ids
-from .kinds import MOST_CLASSES, encode_labels, fraction_text, listed_classes, whole_as_integers
+from .kinds import MOST_CLASSES, encode_labels, fraction_text, listed_classes, stated_classes, whole_as_integers
 from .questions import QUESTION, long_of_wide, paired
 from .text import decimal_numbers
 from .text_files import check_roles, suffix_of
 
 Missing = Literal["refuse", "drop"]
-LISTS = ("classes", "ordered")  # options that list the classes
 FILLED_DOWN = 0.3  # of the tasks are missing: it looks as if only the first row of each task named it
 
 
@@ -140,8 +139,9 @@ def long_fields(
 
     `mirrored` says of each row of comparisons whether it shows its pair the other way round.
     """
-    lists = {name: options[name] for name in LISTS if not isinstance(options.get(name), bool | None)}
-    options |= {name: Ids(values, what=name) for name, values in lists.items()}
+    stated = stated_classes(options.get("classes"), options.get("ordered"))
+    if stated.classes is not None:
+        options |= {stated.option: Ids(stated.classes, what=stated.option)}  # which are looked at twice
     rows = frame_rows(
         table,
         task=task,

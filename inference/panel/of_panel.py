@@ -246,11 +246,20 @@ class Panel:
             return "Nothing tells how often a judge is right."
         ends = known.iloc[[0, -1]] if len(known) > 1 else known.iloc[:1]
         each = [
-            f"{name!r} {row[by]:.0%}" + (f" ({row[f'{by}_low']:.0%}–{row[f'{by}_high']:.0%})" if _has(row, by) else "")
+            f"{name!r} {row[by]:.0%}"
+            + (f" ({row[f'{by}_low']:.0%}–{row[f'{by}_high']:.0%})" if _has_width(row, by) else "")
             for name, row in ends.iterrows()
         ]
         best = f"Most often right is {each[0]}"
-        source = "by gold labels" if by == "gold_right" else "by the fit, which no gold label has judged"
+        counted = by == "gold_right" and not any(_has_width(row, by) for _, row in known.iterrows())
+        source = "by the gold labels of all tasks, so that these shares are counts, and intervals have no width"
+        source = (
+            source
+            if counted
+            else "by gold labels"
+            if by == "gold_right"
+            else "by the fit, which no gold label has judged"
+        )
         return f"{best}{f', least often {each[1]}' if len(each) > 1 else ''}, {source}."
 
     def _of_labels(self) -> str:
@@ -280,8 +289,8 @@ def _of_group(row: pd.Series) -> str:
     )
 
 
-def _has(row: pd.Series, name: str) -> bool:
-    return f"{name}_low" in row and not np.isnan(row[f"{name}_low"])
+def _has_width(row: pd.Series, name: str) -> bool:
+    return f"{name}_low" in row and row[f"{name}_high"] > row[f"{name}_low"]
 
 
 def _listed(names: Any) -> str:

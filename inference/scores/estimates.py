@@ -74,11 +74,24 @@ class Estimate:
             facts["contradicted"] = f"{count_text(odd, 'task')}: the gold label contradicts all annotations"
         return Summary("Estimated from gold labels", facts, {"estimates": self.table})
 
+    @property
+    def knows_all(self) -> bool:
+        """True where every task has a gold label, so that of these tasks nothing is left to estimate."""
+        return self.of == "tasks" and self.n_gold >= self.n_tasks
+
     def __str__(self) -> str:
         accuracy, prevalence = self.accuracy, self.prevalence
         what = f"{self.n_tasks:,} labels" if self.of == "tasks" else "labels of tasks like these"
-        shown = [f"{name} {_text(row)}" for name, row in prevalence.head(LISTED).iterrows()]
+        text = _share if self.knows_all else _text
+        shown = [f"{name} {text(row)}" for name, row in prevalence.head(LISTED).iterrows()]
         more = f", and {len(prevalence) - LISTED:,} more classes" if len(prevalence) > LISTED else ""
+        if self.knows_all:
+            return (
+                f"{accuracy['estimate']:.1%} of {what} are right, and their probabilities say "
+                f"{accuracy['without_gold']:.1%}. Prevalence: {', '.join(shown)}{more}. All {self.n_gold:,} true "
+                "labels are known: for these tasks intervals have no width, and "
+                "cp.estimate(fit, gold, of='population') has those for tasks like these."
+            )
         return (
             f"{accuracy['estimate']:.1%} of {what} are right ({self.interval:.0%} interval {_bounds(accuracy)}; their "
             f"probabilities say {accuracy['without_gold']:.1%}). Prevalence: {', '.join(shown)}{more}. By "
@@ -328,6 +341,10 @@ def _few_text(found: Estimate, sample: GoldSample) -> str:
         return f"{text}; gold labels of all {len(sample.probabilities):,} tasks would leave no doubt"
     planned = planned_width(sample.right, 50, len(sample.probabilities), found.interval)
     return f"{text}; 50 would make it about {planned:.2f} wide"
+
+
+def _share(row: pd.Series) -> str:
+    return f"{row['estimate']:.1%}"
 
 
 def _text(row: pd.Series) -> str:

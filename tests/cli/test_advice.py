@@ -77,6 +77,10 @@ from crowdppl.data.kinds import fraction_text
         ("the file fit.json is not of it", "the file fit.json is not of it"),
         ("cp.error_correlation(fit, gold) says", "in Python cp.error_correlation(cp.load_fit('DIR'), gold) says"),
         ("--set draws=5: draws belongs to svi", "--set draws=5: draws belongs to svi"),
+        (
+            "cp.estimate(fit, gold, of='population') has those",
+            "crowdppl estimate DIR GOLD --of population has those",
+        ),
         ("such as meaning={'0': 'right', '1': 'left'}", "such as --meaning 0=right --meaning 1=left"),
         ("by meaning={value: 'left', …}; else comparisons=False", "by --meaning VALUE=left; else --no-comparisons"),
         ("diagonal=0.0: a positive number", "diagonal=0.0: a positive number"),

@@ -460,3 +460,10 @@ def test_renamings_are_permutations_that_undo_themselves_and_keep_an_order_or_tu
     assert (np.take_along_axis(names, names, -1) == np.arange(4)).all()
     assert len(names) == (1 if kind.in_order else 6)
     assert kind.renamings(2).tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize("ordered", ["yes", 1, 3.0, {"a": 1}])
+def test_what_says_nothing_of_an_order_is_refused_with_what_does(ordered):
+    frame = pd.DataFrame({"task": [1, 1], "worker": ["a", "b"], "label": ["x", "y"]})
+    with pytest.raises(AnnotationError, match=r"ordered=.*: True, False or None is needed, or a list of all classes"):
+        Annotations.from_frame(frame, ordered=ordered)

@@ -26,6 +26,7 @@ from crowdppl.inference.engines.registry import ENGINES
 from crowdppl.models import STORIES, BradleyTerry
 
 BINARY = {"two_coin", "item_response"}
+BINARY |= {"graded_response", "ordinal_dawid_skene", "score_factor"}  # of more than two classes they ask an order
 
 
 def comparisons(*, n_pairs=6, n_items=4, workers="uvw", ties=True, seed=0):

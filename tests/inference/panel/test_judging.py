@@ -200,3 +200,22 @@ def test_the_command_refuses_a_page_that_is_none_before_it_reads(tmp_path):
     done = crowdppl("judge", tmp_path / "nothing.csv", "--out", tmp_path / "page.pdf")
     assert done.exit_code == 2
     assert ".html" in done.output
+
+
+def test_with_every_true_label_known_it_is_said_that_intervals_have_no_width(crowd, tmp_path):
+    table, truth = crowd
+    with pytest.warns(cp.CrowdWarning, match="copies"):
+        panel = cp.judge(table, dict(enumerate(truth)), story="majority_vote")
+    assert panel.estimate.knows_all
+    assert "by the gold labels of all tasks, so that these shares are counts" in panel.sentences[1]
+    said = panel.sentences[2]
+    assert "All 400 true labels are known" in said
+    assert "interval " not in said.partition("All 400")[0]
+    assert not cp.estimate(panel.fit, dict(enumerate(truth)), of="population").knows_all
+    table.to_csv(tmp_path / "verdicts.csv", index=False)
+    pd.DataFrame({"task": range(N_TASKS), "label": truth}).to_csv(tmp_path / "gold.csv", index=False)
+    done = crowdppl("judge", tmp_path / "verdicts.csv", "--gold", tmp_path / "gold.csv", "--story", "majority_vote")
+    shown = " ".join(done.stdout.split())
+    assert "crowdppl estimate DIR GOLD --of population" in shown
+    assert "worker_families={" not in shown
+    assert "of='population'" not in shown

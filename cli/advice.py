@@ -27,6 +27,7 @@ _RULES = (
     (rf"\b({_COLUMNS})=(?=[\s,;.]|$)", r"--\1"),
     (r"\bin ordered=\[\.\.\.\]", "in --classes A,B,C beside --ordered"),
     (r"\bordered=True\b", "--ordered"),
+    (r"\btruth_classes=(?!\[)", "--truth-classes"),
     (r"\bordered=False\b", "--no-ordered"),
     (r"\bclasses=\[\.\.\.\]", "--classes A,B,C"),
     (

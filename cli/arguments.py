@@ -130,6 +130,8 @@ def read_annotations(request: Request) -> Annotations:
         options["separator"] = _separator(request)
     if request.classes is not None:
         options["classes"] = class_names(request.classes)
+    if request.truth_classes is not None:
+        options["truth_classes"] = class_names(request.truth_classes)
     if request.meaning:
         options["meaning"] = dict(_meaning(pair) for pair in request.meaning)
     if request.abstain:

@@ -82,6 +82,12 @@ OPTIONS = (
             "The classes are ordered: whole numbers, or --classes from the least to the greatest; or they are not.",
             default="3 to 20 whole numbers from -100 to 100, without --classes, are ordered",
         ),
+        truth_classes=_option(
+            "The classes of the truth where annotations are ordered levels of something else, such as scores from 0 to "
+            "9: in the order of the levels that speak for them.",
+            "no,yes",
+            default="the annotations' own",
+        ),
         abstain=_option(
             "A value that is no class, such as abstain; may be given several times. Whether abstentions say "
             "something of the true class: --set abstentions=uninformative for no.",

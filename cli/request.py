@@ -45,6 +45,7 @@ class Request:
     log_workers: str | None = None
     classes: str | None = None
     ordered: bool | None = None
+    truth_classes: str | None = None
     abstain: list[str] | None = None
     repeats: str = "keep"
     tidy: bool = False

@@ -105,6 +105,7 @@ def _not_streamed(request: Request, story: str, method: str) -> list[str]:
         "--classifier": request.classifier is not None,
         "--seconds": request.seconds is not None,
         "--abstain": bool(request.abstain),
+        "--truth-classes": request.truth_classes is not None,
         "--repeats": request.repeats != "keep",
         "--separator": request.separator is not None,
     }

@@ -25,7 +25,8 @@ from .frames import as_frame, is_frame
 from .gold import resolve_gold
 from .ids import NO_IDS, Ids
 from .joining import joined, refuse_new_classes
-from .kinds import NOMINAL, Kind
+from .kinds import NOMINAL, Kind, Ordered
+from .levels import verdicts
 from .long import frame_rows
 from .pseudonyms import Key, check_workers, pseudonyms, read_key
 from .questions import QUESTION, SHARED, Units, by_question, fields_of, tasks_of
@@ -37,7 +38,7 @@ COLUMNS = ("task", "worker", "label")
 LARGE = 2_000_000  # rows that are not counted for a card
 STATIC = (
     "tasks", "workers", "classes", "population", "abstentions", "informative", "repeats", "models",
-    "feature_names", "worker_feature_names", "kind", "items", "questions",
+    "feature_names", "worker_feature_names", "kind", "items", "questions", "scored",
 )  # fmt: skip
 
 
@@ -93,6 +94,9 @@ class Annotations(Constructors):
         mirrored: (A,) bool, whether a row showed its pair the other way round than `sides` has it; `label` is of
             `sides` all the same, and confusion matrices are of what was shown. None where no row did.
         question: (N,) int32, where several questions are asked the position in `questions` of each task's; else None.
+        scored: whether the L − K categories after the classes are no abstentions, but the ordered levels of annotations
+            whose truth has these other classes (``truth_classes=``), such as scores of a truth that is no or yes. No
+            annotation is then a class; :meth:`verdicts` are those that the levels lie in.
         questions: the questions that are asked about tasks, where there are several: each task is then a pair with one.
     """
 
@@ -125,6 +129,7 @@ class Annotations(Constructors):
     mirrored: Array | None = None
     question: Array | None = None
     questions: Ids = NO_IDS
+    scored: bool = False
 
     @property
     def n_tasks(self) -> int:
@@ -196,18 +201,30 @@ class Annotations(Constructors):
 
     @property
     def categories(self) -> Ids:
-        """The L categories of annotations: the classes and then the abstentions."""
+        """The L categories of annotations: the classes, and then the abstentions, or the levels."""
+        if self.scored:
+            return Ids([*(f"truth {name}" for name in self.classes), *self.abstentions])
         return Ids([*self.classes, *self.abstentions]) if len(self.abstentions) else self.classes
 
     @property
     def n_categories(self) -> int:
-        """L, the number of categories of annotations: K classes, and the abstentions."""
+        """L, the number of categories of annotations: K classes, and the abstentions, or the levels."""
         return len(self.classes) + len(self.abstentions)
 
     @property
     def abstains(self) -> bool:
-        """True where there are categories of annotations that are no class, L > K."""
-        return len(self.abstentions) > 0
+        """True where there are abstentions: categories of annotations that say no class."""
+        return len(self.abstentions) > 0 and not self.scored
+
+    @property
+    def levels(self) -> Ids:
+        """What workers may annotate: the levels where the truth has other classes, else the classes."""
+        return self.abstentions if self.scored else self.classes
+
+    @property
+    def n_levels(self) -> int:
+        """The number of levels: of classes where annotations are classes."""
+        return len(self.levels)
 
     @property
     def n_rows(self) -> int:
@@ -314,10 +331,19 @@ class Annotations(Constructors):
             task, worker, label = (own_or_known_column(role, columns, "the table") for role in COLUMNS)
             question = QUESTION if len(self.questions) else None
             rows = frame_rows(
-                more, task=task, worker=worker, label=label, count=None, question=question, classes=self.categories
+                more,
+                task=task,
+                worker=worker,
+                label=label,
+                count=None,
+                question=question,
+                classes=self.levels if self.scored else self.categories,
             )
             refuse_new_classes(self, rows.label)
-            fields = build(rows, classes=self.classes, abstain=self.abstentions, kind=self.kind, tell=False)
+            if self.scored:
+                fields = build(rows, ordered=self.levels, truth_classes=self.classes, tell=False)
+            else:
+                fields = build(rows, classes=self.classes, abstain=self.abstentions, kind=self.kind, tell=False)
             more = Annotations(**fields)
         return joined(self, more)
 
@@ -375,10 +401,25 @@ class Annotations(Constructors):
         return np.bincount(np.asarray(self.worker), weights, self.n_workers).astype(np.int64)
 
     def of_classes(self) -> Annotations:
-        """Return the same tasks, workers and classes without the abstentions, as if nobody had given them."""
+        """Return the same tasks, workers and classes without the abstentions, as if nobody had given them.
+
+        Levels of another truth are the classes that they lie in: :meth:`verdicts`.
+        """
         if not self.abstains:
-            return self
+            return self.verdicts()
         return self.rows(np.asarray(self.label) < self.n_classes).replace(abstentions=Ids())
+
+    def verdicts(self) -> Annotations:
+        """Return the annotations with each level as the class it lies in; themselves where they are no levels.
+
+        Levels and classes cut the same line evenly, so that of two classes the upper half of the levels is the second;
+        a level in the middle is no verdict, and left out.
+        """
+        if not self.scored:
+            return self
+        label = verdicts(self.n_levels, self.n_classes)[np.asarray(self.label) - self.n_classes]
+        kept = label >= 0
+        return self.rows(kept).replace(label=read_only(label[kept]), abstentions=NO_IDS, scored=False)
 
     def rows(self, kept: np.ndarray) -> Annotations:
         """Return the same tasks, workers and classes with some of the rows alone, as if nobody had given the others.
@@ -390,7 +431,7 @@ class Annotations(Constructors):
 
     def votes(self) -> np.ndarray:
         """Return how many annotations of each class each task has, shape (N, K) int64; abstentions are none."""
-        return self.counts_by_kind()[:, : self.n_classes]
+        return self.verdicts().counts_by_kind()[:, : self.n_classes]
 
     def counts_by_kind(self) -> np.ndarray:
         """Return how many annotations of each kind each task has, shape (N, L) int64: votes, and abstentions."""
@@ -412,15 +453,16 @@ class Annotations(Constructors):
         "repeated annotations" are those beyond the first of each worker for each task; "repeated annotations with
         the same label" are those of them whose label the worker had already given for that task.
         """
+        counts = self.counts_by_kind()
         return description.facts(
-            self.counts_by_kind(),
-            self.classes,
-            self.abstentions,
+            counts[:, self.n_classes :] if self.scored else counts,
+            self.levels,
+            NO_IDS if self.scored else self.abstentions,
             by_worker=self.n_by_worker() if self.named else None,
             repeated=self._n_repeated() if self.named else None,
             gold=self.gold,
             seconds=None if self.seconds is None else np.asarray(self.expanded().seconds),
-            kind=self.kind,
+            kind=Ordered() if self.scored else self.kind,
         )
 
     def _n_repeated(self) -> tuple[int, int]:
@@ -486,7 +528,10 @@ class Annotations(Constructors):
         columns = self.tasks.to_columns("task", np.asarray(self.task))
         if self.worker is not None:
             columns |= self.workers.to_columns("worker", np.asarray(self.worker))
-        frame = pd.DataFrame(columns | self.categories.to_columns("label", np.asarray(self.label)))
+        names, code = self.categories, np.asarray(self.label)
+        if self.scored:
+            names, code = self.levels, code - self.n_classes
+        frame = pd.DataFrame(columns | names.to_columns("label", code))
         if self.count is not None:
             count = np.asarray(self.count)
             is_whole = (count == np.round(count)).all()  # weights may be fractions
@@ -514,6 +559,8 @@ class Annotations(Constructors):
             names = f"{', '.join(map(repr, self.questions[:10]))}{' …' * (len(self.questions) > 10)}"
             of = description.count_text(len(tasks_of(self.tasks)), "task")
             known.insert(0, f"questions {names} about {of}, each a task of its own")
+        if self.scored:
+            known.insert(0, f"annotations in {self.n_levels} levels from {self.levels[0]!r} to {self.levels[-1]!r}")
         if self.abstains:
             known.append(f"abstentions {', '.join(map(repr, self.abstentions[:10]))}")
         if isinstance(self.gold, np.ndarray):

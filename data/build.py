@@ -17,7 +17,8 @@ from .features import feature_names, resolve_features
 from .gold import resolve_gold
 from .ids import Ids
 from .input_warnings import tell_classes, tell_order, tell_repeated_table, tidied
-from .kinds import Kind, kind_of, stated_classes
+from .kinds import Kind, Ordered, kind_of, stated_classes
+from .levels import scored
 from .questions import (
     QUESTION,
     Units,
@@ -54,6 +55,7 @@ def build(
     classes: Iterable[Any] | None = None,
     ordered: bool | Iterable[Any] | None = None,
     abstain: Any = None,
+    truth_classes: Iterable[Any] | None = None,
     tasks: Iterable[Any] | None = None,
     workers: Iterable[Any] | None = None,
     gold: Any = None,
@@ -84,6 +86,10 @@ def build(
     abstain = list(abstain) if isinstance(abstain, Iterator) else abstain
     classes, is_ordered, option = stated_classes(classes, ordered)
     of_itself = False
+    if truth_classes is not None:
+        if is_ordered is False:
+            raise AnnotationError("truth_classes= is of ordered levels; leave ordered=False out, or truth_classes=")
+        kind = Ordered()
     if kind is None:
         kind, of_itself = kind_of(label, classes, is_ordered, abstentions_of(abstain, label.ids))
     if tidy:
@@ -92,7 +98,13 @@ def build(
     if classes is None and label.categories is None:
         refuse_other_classes(label, rows.task.ids, rows.task.codes, abstain)
     label, named, abstentions = resolve_kinds(label, classes, abstain, suggest, kind=kind, option=option, tell=tell)
-    if tell and classes is None:
+    if truth_classes is not None:
+        if len(abstentions):
+            raise AnnotationError(
+                "abstain= and truth_classes= do not go together: leave out the rows that are no level"
+            )
+        label, named, kind, abstentions = *scored(label, truth_classes), label.ids
+    if tell and classes is None and truth_classes is None:
         tell_classes(named)
     if tell and of_itself:
         tell_order(label.title, named)
@@ -134,8 +146,9 @@ def build(
         "abstentions": abstentions,
         "repeats": repeats,
         "kind": kind,
+        "scored": truth_classes is not None,
     }
-    if tell and len(abstentions):
+    if tell and len(abstentions) and truth_classes is None:
         given = fields["label"] < len(named)
         tell_abstainers(fields["task"], task.ids, fields["worker"], fields["workers"], given)
     if gold is not None:
@@ -147,7 +160,7 @@ def build(
             label=names[2],
             question=question,
             where=gold_where,
-            abstentions=abstentions,
+            abstentions=Ids() if truth_classes is not None else abstentions,
         )
     if features is not None:
         fields["features"] = resolve_features(

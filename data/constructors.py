@@ -40,6 +40,7 @@ class Constructors:
         classes: Iterable[Any] | None = None,
         ordered: bool | Iterable[Any] | None = None,
         abstain: Any = None,
+        truth_classes: Iterable[Any] | None = None,
         tasks: Iterable[Any] | None = None,
         workers: Iterable[Any] | None = None,
         gold: Any = None,
@@ -79,6 +80,9 @@ class Constructors:
             abstain: the values of annotations that are no class, such as ["abstain", "can't tell"], or one value:
                 they are the attribute `abstentions`, and the classes are without them. A value that nobody used, and
                 tasks or workers with nothing but abstentions, are warned of.
+            truth_classes: the classes of the truth where annotations are ordered levels of something else, such as
+                ["no", "yes"] of scores from 0 to 9: in the order of the levels that speak for them. Gold labels are
+                these classes; `classes` and `ordered` are of the levels, and :attr:`.Annotations.levels` has them.
             tasks: all tasks in the wanted order, also those without an annotation; else in order of first
                 appearance. With questions each of them has every question, unless these are pairs (task, question).
             workers: all workers in the wanted order, also those without an annotation; else in order of first
@@ -119,6 +123,7 @@ class Constructors:
                 classes=classes,
                 ordered=ordered,
                 abstain=abstain,
+                truth_classes=truth_classes,
                 tasks=tasks,
                 workers=workers,
                 gold=gold,

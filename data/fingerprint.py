@@ -22,6 +22,7 @@ def fingerprint(annotations: Annotations) -> str:
         digest.update(b"-" if column is None else _integers(column))
     known = {
         "kind": None if annotations.kind == NOMINAL else annotations.kind.name,
+        "scored": annotations.scored or None,
         "abstentions": list(annotations.abstentions) or None,
         "items": list(annotations.items) or None,
         "questions": list(annotations.questions) or None,

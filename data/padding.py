@@ -166,6 +166,7 @@ def lengthened_fields(
         "models": Ids.range(len(annotations.models)),
         "once": annotations.count is None,
         "kind": annotations.kind,
+        "scored": annotations.scored,
     }
 
 
@@ -205,7 +206,7 @@ def unread(annotations: Annotations) -> Annotations:
 
 def numbered_abstentions(annotations: Annotations) -> Ids:
     """The numbers after those of the classes, K to L − 1, in the place of the abstentions."""
-    return Ids(range(annotations.n_classes, annotations.n_categories)) if annotations.abstains else NO_IDS
+    return Ids(range(annotations.n_classes, annotations.n_categories)) if len(annotations.abstentions) else NO_IDS
 
 
 def real_tasks(annotations: Annotations) -> Array | None:

@@ -26,7 +26,7 @@ import numpyro.distributions as dist
 from ..data import Annotations
 from .parts.concentration import positive
 from .parts.derived import derived
-from .parts.graded import Graded, cuts_around, places
+from .parts.graded import Graded, cuts_around, even_cuts, places
 from .parts.simulated_inputs import in_order, simulated_with
 from .parts.truth import named_workers, observe, ordered_classes, tasks
 from .parts.truth_prior import TruthPrior
@@ -65,12 +65,13 @@ def graded_response(
     usual, apart = jnp.log(positive("step", step, "distance")), positive("spread", spread, "scale")
     steps = dist.Normal(usual, SCALE).expand([n_classes - 1]).to_event(1)
     place = places(numpyro.sample("step", steps, infer={"event_dims": ["gap"]}))
-    cuts = dist.Normal(0.0, SCALE).expand([n_classes - 1]).to_event(1)
+    n_levels = annotations.n_levels
+    cuts = dist.Normal(0.0, SCALE).expand([n_levels - 1]).to_event(1)
     common = numpyro.sample("common", cuts, infer={"event_dims": ["cut"]})
     with numpyro.plate("worker", n_workers, dim=-1):
-        around = dist.Normal(0.0, apart).expand([n_classes]).to_event(1)
+        around = dist.Normal(0.0, apart).expand([n_levels]).to_event(1)
         own = numpyro.sample("individual", around, infer={"event_dims": ["facet"]})
-    emission = Graded(place, jnp.exp(own[:, 0]), cuts_around((place[1:] + place[:-1]) / 2, common + own[:, 1:]))
+    emission = Graded(place, jnp.exp(own[:, 0]), cuts_around(even_cuts(place, n_levels), common + own[:, 1:]))
     with tasks(annotations, truth_prior) as truth:
         observe(truth, emission, annotations)
     derived("confusion", emission.table, "worker", "class", "annotation", role="confusion")

@@ -23,6 +23,7 @@ from ..data import Annotations
 from .parts.concentration import positive
 from .parts.derived import derived
 from .parts.emissions import Confusion
+from .parts.of_levels import level_places
 from .parts.simulated_inputs import in_order, simulated_with
 from .parts.truth import named_workers, observe, ordered_classes, tasks
 from .parts.truth_prior import TruthPrior
@@ -62,8 +63,8 @@ def ordinal_dawid_skene(
     with numpyro.plate("class", n_classes, dim=-1):
         rate = numpyro.sample("fall", dist.LogNormal(usual, SPREAD))
         place = numpyro.sample("place", dist.Normal(own, apart))
-    common = jax.nn.softmax(-rate[:, None] * jnp.hypot(own - place[:, None], 0.5), axis=-1)
-    concentration = 1 / n_classes + positive("strength", strength, "number of annotations") * common
+    common = jax.nn.softmax(-rate[:, None] * jnp.hypot(level_places(annotations) - place[:, None], 0.5), axis=-1)
+    concentration = 1 / annotations.n_levels + positive("strength", strength, "number of annotations") * common
     with numpyro.plate("worker", n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         confusion = numpyro.sample(
             "confusion", dist.Dirichlet(concentration), infer={"event_dims": ["annotation"], "role": "confusion"}

@@ -68,17 +68,17 @@ def score_factor(
         StoryError: no worker is named, more than two classes have no order, a correlation is not between −1 and 1,
             ``spread`` is not positive, or there is no point.
     """
-    n_workers, n_levels = named_workers(annotations), ordered_classes(annotations)
+    n_workers, n_classes = named_workers(annotations), ordered_classes(annotations)
     usual, valid = (jnp.arctanh(_correlation(*each)) for each in (("loading", loading), ("validity", validity)))
     apart, at = positive("spread", spread, "scale"), grid(whole("points", points))
-    shares = dist.Normal(0.0, 1.0).expand([n_levels]).to_event(1)
+    shares = dist.Normal(0.0, 1.0).expand([annotations.n_levels]).to_event(1)
     common = numpyro.sample("common", shares, infer={"event_dims": ["annotation"]})
     with numpyro.plate("worker", n_workers, dim=-1):
         individual = numpyro.sample("individual", shares, infer={"event_dims": ["annotation"]})
         correlation = jnp.tanh(numpyro.sample("loading", dist.Normal(usual, apart)))
     to_truth = jnp.tanh(numpyro.sample("validity", dist.Normal(valid, apart)))
     rows = score_rows(jax.nn.softmax(common + individual, axis=-1), correlation, at)
-    emission = Subtypes(rows[:, None], shares_of_points(at, annotations.n_classes, to_truth))
+    emission = Subtypes(rows[:, None], shares_of_points(at, n_classes, to_truth))
     with tasks(annotations, truth_prior) as truth:
         observe(truth, emission, annotations)
     derived("confusion", emission.confusions(annotations), "worker", "class", "annotation", role="confusion")

@@ -59,6 +59,7 @@ OPTIONS = (
     "classes",
     "ordered",
     "abstain",
+    "truth_classes",
     "tasks",
     "workers",
     "features",
@@ -144,9 +145,9 @@ def read(
             none.
         tell: say on standard error what was taken for what, where anything had to be found out; or a function of that
             sentence, which returns the one to say.
-        **options: classes, ordered, abstain, tasks, workers, features, worker_features, repeats, tidy and missing as
-            for :meth:`Annotations.from_frame`; missing is of tables with a row for each annotation, and in one with a
-            row for each task an empty cell is no annotation.
+        **options: classes, ordered, abstain, truth_classes, tasks, workers, features, worker_features, repeats, tidy
+            and missing as for :meth:`Annotations.from_frame`; missing is of tables with a row for each annotation, and
+            in one with a row for each task an empty cell is no annotation.
 
     Raises:
         AnnotationError: something cannot be used; the message names the place, and what would do.

@@ -43,7 +43,7 @@ def stacked_groups(averaged: Posterior) -> dict[str, xr.Dataset]:
         posterior = posterior.assign_coords(coords_of(annotations, labels))
     n_entries = annotations.n_workers * annotations.n_classes * annotations.n_categories
     if annotations.named and n_draws * n_entries <= AFFORDABLE:
-        by_worker = ("worker", "truth", "annotation" if annotations.n_categories == annotations.n_classes else "kind")
+        by_worker = ("worker", "truth", "kind" if annotations.abstains else "annotation")
         values = mixture([fitted.confusion_draws for fitted in parts])
         posterior[CONFUSION] = (("chain", "draw", *by_worker), values)
         posterior = posterior.assign_coords(coords_of(annotations, by_worker))

@@ -123,6 +123,7 @@ def _structure(annotations: Annotations) -> Hashable:
     return (
         tuple((name, np.shape(value)[1:]) for name, value in arrays.items() if not (once and name == "count")),
         (annotations.n_classes, annotations.n_categories, annotations.informative, len(annotations.models)),
+        annotations.scored,
         len(annotations.questions),
         annotations.kind,
     )
@@ -160,6 +161,7 @@ def _pieces(annotations: Annotations) -> tuple[Annotations, Annotations]:
         classes=Ids.range(annotations.n_classes),
         abstentions=Ids(range(annotations.n_classes, annotations.n_categories)),
         informative=annotations.informative,
+        scored=annotations.scored,
         model_reference=some(annotations.model_reference, slice(None)),
         models=Ids.range(len(annotations.models)),
         evidence=by_task["evidence"],

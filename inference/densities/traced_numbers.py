@@ -54,7 +54,13 @@ class _Example:
     def __init__(self, annotations: Annotations, numbers: dict[str, float]) -> None:
         self.annotations = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), annotations)
         self.numbers = numbers
-        sizes = (annotations.n_classes, annotations.n_categories, annotations.informative, annotations.kind)
+        sizes = (
+            annotations.n_classes,
+            annotations.n_categories,
+            annotations.informative,
+            annotations.kind,
+            annotations.scored,
+        )
         self._key = (*sizes, *(name for name, x in vars(annotations).items() if x is not None))
 
     def __hash__(self) -> int:

@@ -155,7 +155,7 @@ def two_namings(of: Labels) -> Iterator[Said]:
     :math:`\sum_j \sum_k \log \frac{\beta_{jkk}}{\beta_{jk\pi_k}}`.
     """
     crowd, tables = crowd_of(of), _tables(of)
-    if crowd is None or tables is None or crowd.knows_names:
+    if crowd is None or tables is None or crowd.knows_names or of.annotations.scored:  # the levels' order names them
         return
     classes, renamed = list(crowd.given.classes), crowd.given.kind.renamings(tables.shape[-1])
     own = np.arange(len(classes))

@@ -66,6 +66,7 @@ def other_reading(annotations: Annotations, posterior: np.ndarray) -> OtherReadi
         annotations: of named workers.
         posterior: probabilities of the labels, ``(N, K)``.
     """
+    annotations = annotations.verdicts()
     given = first_annotations(annotations)
     n_tasks, n_workers, n_classes = annotations.n_tasks, annotations.n_workers, annotations.n_classes
     if not 0 < len(given.task) <= LOOKED_AT or n_tasks * n_classes**2 > CELLS:

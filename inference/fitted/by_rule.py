@@ -55,7 +55,8 @@ class ByRule:
         The annotations of each kind, counted by the labels' probabilities, beside a prior of two right annotations and
         a wrong one of each class.
         """
-        data, kinds = self.annotations, self.annotations.n_categories
+        data = self.annotations.verdicts()
+        kinds = data.n_categories
         if data.worker is None:
             raise AnnotationError(
                 "the annotations name no workers, so there is nobody to score; labels has the tasks' labels"

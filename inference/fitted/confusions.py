@@ -44,7 +44,7 @@ def long_frame(
     """
     estimate = np.asarray(draws).mean((0, 1))
     low, high = interval_around(source, estimate, np.asarray(around), interval)
-    ids = {"truth": source.annotations.classes, "annotation": source.annotations.categories}
+    ids = {"truth": source.annotations.classes, "annotation": source.annotations.verdicts().categories}
     index = pd.MultiIndex.from_product([of, *(names.to_index(dim) for dim, names in ids.items())])
     columns = {"probability": estimate.ravel(), "low": low.ravel(), "high": high.ravel()}
     return pd.DataFrame(columns, index=index).reset_index()

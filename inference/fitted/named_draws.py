@@ -49,7 +49,7 @@ def coords_of(annotations: Annotations, dims: Iterable[str]) -> dict[str, np.nda
         "task": annotations.tasks.coords(),
         "worker": annotations.workers.coords(),
         "truth": classes,
-        "annotation": classes,
+        "annotation": annotations.levels.coords(),
         "kind": annotations.categories.coords(),
         "model": annotations.models.coords(),
         "question": annotations.questions.coords(),

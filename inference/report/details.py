@@ -76,13 +76,14 @@ def worker_details(subject: Subject, shown: np.ndarray, more: pd.DataFrame) -> M
         more: scores that the table leaves out, a row for each worker of the annotations.
     """
     source, annotations = subject.source, subject.annotations
-    n_classes, n_categories = annotations.n_classes, annotations.n_categories
+    categories = annotations.verdicts().categories
+    n_classes, n_categories = annotations.n_classes, len(categories)
     matrices = source.confusion_draws.mean((0, 1))[shown]
     examples = _examples(source, annotations, shown)
     names = [name for name in map(str, more) if not is_beside(name, more)]
     found: dict[str, Any] = {
         "of": "worker",
-        "kinds": list(map(str, annotations.categories)),
+        "kinds": list(map(str, categories)),
         "classes": n_classes,
         "scores": [name.replace("_", " ") for name in names],
         "interval": f"{INTERVAL:.0%}",

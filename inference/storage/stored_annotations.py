@@ -28,8 +28,11 @@ def ids_json(annotations: Annotations) -> dict[str, Any]:
     about: dict[str, Any] = {
         "ids": {kind: getattr(annotations, kind).to_json() for kind in ("tasks", "workers", "classes")}
     }
-    if annotations.abstains:
+    if len(annotations.abstentions):
         about["ids"]["abstentions"] = annotations.abstentions.to_json()
+    if annotations.scored:
+        about["scored"] = True
+    if annotations.abstains:
         about["informative"] = annotations.informative
     if len(annotations.models):
         about["ids"]["models"] = annotations.models.to_json()
@@ -93,6 +96,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         informative=about.get("informative", True),
         repeats=about.get("repeats", "keep"),
         kind=KINDS[kind],
+        scored=about.get("scored", False),
     )
     if (np.diff(task) < 0).any():
         raise StorageError(f"{folder}: the rows of posterior.nc are not sorted by task; it was altered")

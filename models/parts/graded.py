@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from ...data import Annotations
@@ -86,6 +87,19 @@ def places(step: Array) -> Array:
         step: logarithms of the distances of neighbours, ``(K - 1,)``.
     """
     return jnp.concatenate([jnp.zeros_like(step[:1]), jnp.cumsum(jnp.exp(step))])
+
+
+def even_cuts(place: Array, n_levels: int) -> Array:
+    """Return cuts that are as far apart as the classes, ``(L - 1,)``: in the middle between neighbours where L is K.
+
+    Args:
+        place: of the classes, rising, ``(K,)``; beyond the first and the last the line goes on as it is there.
+        n_levels: L.
+    """
+    n_classes = len(place)
+    cut = np.arange(1, n_levels) * n_classes / n_levels - 0.5  # in classes from 0
+    below = np.clip(np.floor(cut), 0, n_classes - 2).astype(int)
+    return place[below] + (cut - below) * (place[below + 1] - place[below])
 
 
 def cuts_around(usual: Array, change: Array) -> Array:

@@ -49,6 +49,11 @@ GENERAL: dict[str, Any] = {"shared_error": False, "worker_families": None, "shar
 
 SUBTYPES = "the subtypes of its classes mislead all workers alike already; leave shared_error out"
 
+LEVELED = (
+    "an impression is a class, and these annotations are levels of another truth; leave shared_error out, or fit "
+    "score_factor, whose judges share errors"
+)
+
 STRENGTH = "pull_strength"
 """The site of how often each level of the pull is, by family."""
 
@@ -215,6 +220,8 @@ def sharing(
 
     @wraps(story)
     def shared(annotations: Annotations, **hyperparameters: Any) -> None:
+        if annotations.scored:
+            raise StoryError(LEVELED)
         weight = positive("shared_weight", shared_weight)
         family, n_families = _families(worker_families, annotations)
         n_classes = annotations.n_classes

@@ -10,6 +10,7 @@ from jax import Array
 from ...data import Annotations
 from ...data.batch import task_numbers
 from ...data.ids import NO_IDS
+from ...data.levels import level_shares
 from ...data.sharding import as_on_one_device
 from .abstaining import of_classes
 from .kernels import SMALLEST
@@ -25,8 +26,12 @@ def soft_votes(annotations: Annotations) -> Array:
 
     Equal shares for a task without any but abstentions.
     """
-    annotations = _of_classes(annotations)
     votes = jnp.zeros((annotations.n_tasks, annotations.n_classes))
+    if annotations.scored:
+        shares = jnp.asarray(level_shares(annotations.n_levels, annotations.n_classes), votes.dtype)
+        rows = shares[annotations.label - annotations.n_classes] * jnp.asarray(_weight(annotations))[..., None]
+        return annotations.kind.votes(votes.at[annotations.task].add(rows))
+    annotations = _of_classes(annotations)
     return annotations.kind.votes(votes.at[annotations.task, annotations.label].add(_weight(annotations)))
 
 

@@ -16,6 +16,7 @@ from .emissions import Emission
 from .likelihood import AnnotationLikelihood, select
 from .mirrored import in_order
 from .model_probabilities import model_evidence
+from .of_levels import of_levels
 from .story_error import StoryError
 from .truth_prior import TruthPrior, class_log_probs
 
@@ -112,7 +113,7 @@ def observe(truth: Array, emission: Emission, annotations: Annotations) -> Array
         )
     if "check" in vars(type(emission)):  # a class that inherits it may read its arrays in another way
         emission.check(annotations)
-    emission = with_abstentions(in_order(emission, annotations), annotations)
+    emission = of_levels(with_abstentions(in_order(emission, annotations), annotations), annotations)
     return numpyro.sample("annotation", AnnotationLikelihood(truth, emission, annotations), obs=annotations.label)
 
 

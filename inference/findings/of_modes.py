@@ -10,6 +10,7 @@ from ..fitted.fitted import Fitted
 from ..fitted.modes import names, shares
 from .of_crowd import HELP, crowd_of
 from .other_reading import other_reading as find_other_reading
+from .other_reading import taken_for_another
 from .register import Labels, Said, check
 
 NEAR = 0.05  # mass of the second mode from which a user should know that there are two
@@ -43,7 +44,7 @@ def other_reading(of: Labels) -> Iterator[Said]:
     """Labels of one class that are another's in a reading of the crowd that is as good: :mod:`.other_reading`.
 
     Where 65 % of the workers take a class for another, all of 20 averages by ``auto`` are warned of, or right within
-    ten points of their confidence; majority vote is never warned of (``benchmarks/findings.py``).
+    ten points of their confidence (``benchmarks/findings.py``).
     """
     if (crowd := crowd_of(of)) is None or crowd.knows_names:
         return
@@ -58,6 +59,28 @@ def other_reading(of: Labels) -> Iterator[Said]:
         f"{label!r}. By Dawid and Skene's story {'EM goes there from these labels' if found.same_end else height}",
         HELP,
         {"label": label, "other": other, "z": found.z, "tasks": found.tasks, "nats": found.nats},
+    )
+
+
+@check("wrong_majority", "crowd", needs={"workers"})
+def wrong_majority(of: Labels) -> Iterator[Said]:
+    """Labels by the votes where most workers take a class for another: :func:`.taken_for_another`.
+
+    Warned are four of five crowds where 65 % of the workers do so, no healthy one, and bluebird of eleven open crowds,
+    where the votes are far behind every story (``benchmarks/findings.py``).
+    """
+    if (crowd := crowd_of(of)) is None or crowd.knows_names:
+        return
+    if (found := taken_for_another(crowd.given, crowd.posterior)) is None:
+        return
+    label, other = crowd.given.classes[found.label], crowd.given.classes[found.other]
+    yield Said(
+        f"most workers may take {other!r} for {label!r}: by Dawid and Skene's story "
+        f"{count_text(found.tasks, 'task')} of {len(crowd.posterior):,} that the votes give {label!r} are {other!r}, "
+        f"and of the annotations of all tasks that are {other!r} then {found.share:.0%} are {label!r} and "
+        f"{found.share_other:.0%} {other!r}",
+        f"cp.fit('auto', …) tells by whom each class is given. {HELP}",
+        found._asdict() | {"label": label, "other": other},
     )
 
 

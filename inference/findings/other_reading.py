@@ -7,6 +7,12 @@ of the label k, the excess of agreement on l over the pairs of these tasks (:mod
 deviations above 0. The tasks on which l is given more often than expected are then labelled l, and EM goes on from
 there; its log-posterior beside that from the given labels says whether the other reading is as good. A low bar for the
 excess costs time alone: on crowds without such a reading EM comes back to the labels that were given.
+
+Labels by the votes are no end of EM, which leaves them wherever able workers are in the minority. It is a sign of a
+majority that takes a class for another where it moves many tasks from one to the other, and of the annotations of all
+tasks that are of the other then, the class that was left has nearly as many: two workers of whom one is right tell as
+much, but of a class that most of the workers take for another. The bounds were chosen on the shapes of crowds of
+``benchmarks/findings.py``, whose true labels are known.
 """
 
 from typing import NamedTuple
@@ -31,6 +37,9 @@ AS_GOOD = 5.0  # nats by which the log-posterior of the other reading may be beh
 SAME = 0.05  # nats within which both ends are one
 SURE = 0.7  # probability in both readings of a task that counts as another
 MANY = 0.05  # share of the tasks that have the other label
+BEHIND = 4.0  # standard errors by which a class may lead the votes of its own tasks where it is taken for another
+DISPUTED = 0.25  # share of a task's votes from which a class that is not its label disputes it
+TIMES_CLEAR = 3.0  # as many tasks are disputed as are clear of a class that most may take for another
 ITERATIONS = 40
 LOOKED_AT = 30_000  # annotations; of more nothing is said
 CELLS = 2e7  # tasks times pairs of classes, likewise
@@ -85,6 +94,72 @@ def other_reading(annotations: Annotations, posterior: np.ndarray) -> OtherReadi
     if nats < -AS_GOOD or differs.sum() < MANY * n_tasks:
         return None
     return OtherReading(label, other, z, int(differs.sum()), nats)
+
+
+class TakenForAnother(NamedTuple):
+    """A class whose tasks the votes give to another one.
+
+    Args:
+        label: position of the class that the votes give.
+        other: position of the class that many of these tasks have by Dawid and Skene's story.
+        tasks: how many of them have it, for sure.
+        share: of the annotations of all tasks of the other class, the share that is the label's.
+        share_other: the share that is the other class's.
+    """
+
+    label: int
+    other: int
+    tasks: int
+    share: float
+    share_other: float
+
+
+def taken_for_another(annotations: Annotations, posterior: np.ndarray) -> TakenForAnother | None:
+    """Return a class that most workers take for another; None where there is none, or the labels are not the votes'.
+
+    Args:
+        annotations: of named workers.
+        posterior: probabilities of the labels, ``(N, K)``.
+    """
+    votes, labels = annotations.votes(), posterior.argmax(1)
+    n_tasks, n_classes = votes.shape
+    of_votes = votes[np.arange(n_tasks), labels] == votes.max(1)
+    if not of_votes.all() or not 0 < annotations.n_rows <= LOOKED_AT or n_tasks * n_classes**2 > CELLS:
+        return None
+    shares = votes / np.maximum(votes.sum(1, keepdims=True), 1)
+    if not _is_contested(shares, labels):
+        return None
+    there, _ = _dawid_skene(annotations, shares)
+    leads: dict[float, TakenForAnother] = {}
+    for other in range(n_classes):
+        has_it = there[:, other] > SURE
+        for label, moved in enumerate(np.bincount(labels[has_it], minlength=n_classes).tolist()):
+            if label == other or moved < max(MANY * n_tasks, 2):
+                continue
+            given = votes[has_it]
+            lead = given[:, label] - given[:, other]
+            of_all = given.sum(0) / given.sum()
+            found = TakenForAnother(label, other, moved, float(of_all[label]), float(of_all[other]))
+            leads[lead.mean() / max(lead.std(ddof=1) / np.sqrt(len(lead)), 1e-9)] = found
+    return leads[most] if leads and (most := max(leads)) > -BEHIND else None
+
+
+def _is_contested(shares: np.ndarray, labels: np.ndarray) -> bool:
+    """Return whether a class has far fewer tasks that are clear than tasks that it disputes with another class.
+
+    Where most workers take it for another nearly none of its tasks is clear: what is asked before EM, which takes time.
+
+    Args:
+        shares: of each task's votes, ``(N, K)``.
+        labels: ``(N,)``.
+    """
+    n_tasks, n_classes = shares.shape
+    clear = (shares >= 1 - DISPUTED).sum(0)
+    has_label = labels[:, None] == np.arange(n_classes)
+    disputed = has_label.T.astype(float) @ (shares >= DISPUTED)  # by label and class given
+    np.fill_diagonal(disputed, 0.0)
+    looked_at = disputed >= MANY * n_tasks
+    return bool((looked_at & (disputed + disputed.T > TIMES_CLEAR * np.maximum(clear, 1))).any())
 
 
 def _unexplained(

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -159,6 +160,21 @@ def test_another_reading_is_said_where_a_majority_takes_one_class_for_another():
     assert "EM goes there from these labels" in finding.text
     right = np.eye(3)[annotations.gold] * 0.97 + 0.01
     assert "other_reading" not in found_of_crowd(annotations, right)
+
+
+def test_votes_of_a_majority_that_takes_a_class_for_another_are_warned_of_and_those_of_healthy_crowds_are_not():
+    found = []
+    for seed in range(10):
+        annotations = drawn("wrong majority", seed).without_gold()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fit = cp.fit("majority_vote", annotations, progress=False)
+        found += findings_of(fit, "wrong_majority")
+    assert len(found) >= 7
+    assert [(one.values["label"], one.values["other"]) for one in found].count(("2", "1")) >= 7
+    assert all(one.values["share"] > 0.7 * one.values["share_other"] for one in found)
+    healthy = [by_votes(drawn(shape, seed)) for shape in HEALTHY for seed in range(5)]
+    assert not any("wrong_majority" in codes for codes in healthy)
 
 
 def test_another_reading_is_looked_for_by_labels_alone_also_of_comparisons():

@@ -2,7 +2,8 @@
 
 A folder holds `annotations.csv` (task, worker, label) or `counts.npz` (counts (N, K), classes, truth). It may
 hold `truth.csv` (task, label) and `features.npz` (task, x and, for held-out tasks, x_valid, y_valid, x_test,
-y_test). The label "abstain" in `annotations.csv` is an annotation that is no class.
+y_test). The label "abstain" in `annotations.csv` is an annotation that is no class. Both tables have a column
+question where several are asked about each task; true labels that are means of scores are no gold labels.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .frames import read_csv_tables
 from .gold import resolve_gold
 from .ids import Ids
 from .listing import Listing
+from .questions import QUESTION
 from .toy import TOY, TOY_SPARSE
 
 VARIABLE = "CROWDPPL_DATA"
@@ -73,12 +75,19 @@ def load_dataset(name: str, **options: Any) -> Annotations:
     truth_file = folder / "truth.csv"
     table, truth = read_csv_tables(
         folder / "annotations.csv",
-        truth_file if truth_file.exists() else None,
+        truth_file if truth_file.exists() and not _has_means(truth_file) else None,
         None,
         {role: role for role in ("task", "worker", "label")},
     )
     defaults: dict[str, Any] = {}
-    if truth is not None:
+    if QUESTION in table.columns:
+        defaults["question"] = QUESTION
+        if pd.api.types.is_integer_dtype(table["label"]):
+            defaults["ordered"] = True
+    if truth is not None and QUESTION in table.columns:
+        pairs = pd.concat([table[["task", QUESTION]], truth[["task", QUESTION]]]).drop_duplicates()
+        defaults |= {"gold": truth, "tasks": list(pairs.itertuples(index=False, name=None))}
+    elif truth is not None:
         tasks = pd.concat([table["task"], truth["task"]])
         labels = pd.concat([table["label"], truth["label"]]).dropna()
         classes = np.sort(pd.unique(labels))
@@ -89,6 +98,12 @@ def load_dataset(name: str, **options: Any) -> Annotations:
         with np.load(folder / "features.npz") as arrays:
             defaults["features"] = dict(zip(arrays["task"].tolist(), arrays["x"], strict=True))
     return Annotations.from_frame(table, **(defaults | options))
+
+
+def _has_means(truth: Path) -> bool:
+    """Return whether the true labels of a file are means of scores, such as 4.667, which are no classes."""
+    labels = pd.to_numeric(pd.read_csv(truth)["label"], errors="coerce")
+    return bool((labels.dropna() % 1 != 0).any())
 
 
 def load_split(name: str, split: str) -> tuple[np.ndarray, np.ndarray]:

@@ -228,3 +228,22 @@ def test_toy_crowds_are_annotated_about_as_well_as_they_were_drawn(name, toy):
 
 def test_in_the_sparse_toy_five_of_eight_workers_annotate_each_task():
     assert set(load_dataset("toy_sparse").votes().sum(1)) == {5}
+
+
+def test_a_folder_s_column_of_questions_is_known_and_means_are_no_gold_labels(tmp_path, monkeypatch):
+    rows = [
+        (task, worker, name, 1 + (task + i) % 3) for task in range(4) for i, worker in enumerate("ab") for name in "xy"
+    ]
+    for name, gold in (("scores", 2), ("means", 2.333)):
+        (tmp_path / name).mkdir()
+        table = pd.DataFrame(rows, columns=["task", "worker", "question", "label"])
+        table.to_csv(tmp_path / name / "annotations.csv", index=False)
+        truth = pd.DataFrame({"task": [0, 7], "question": ["x", "y"], "label": [1, gold]})
+        truth.to_csv(tmp_path / name / "truth.csv", index=False)
+    monkeypatch.setenv("CROWDPPL_DATA", str(tmp_path))
+    scores, means = (load_dataset(name) for name in ("scores", "means"))
+    assert list(scores.questions) == list(means.questions) == ["x", "y"]
+    assert scores.kind.name == means.kind.name == "ordered"
+    assert means.gold is None
+    assert scores.tasks[8] == (7, "y")
+    assert np.flatnonzero(scores.gold >= 0).tolist() == [0, 8]

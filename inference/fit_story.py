@@ -130,6 +130,8 @@ def fit_story(
     make = Classifier if in_torch is None else in_torch.prior_of
     prior, annotations = with_truth_prior(annotations, truth_prior, classifier, make=make)
     model = Model(program, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
+    if mesh is not None and model.truth_prior.joint:
+        raise ValueError(f"devices={devices!r}: truths that depend on each other are on one device; leave it out")
     annotations = _with_gold(with_evidence(annotations, gold, evidence), gold)
     annotations = with_probabilities(annotations, probabilities)
     use_program_cache()

@@ -41,6 +41,7 @@ from .fitted.new_tasks import predict_proba
 from .fitted.new_workers import new_worker_confusions
 from .fitted.posterior import OneStoryError, Posterior
 from .fitted.replicated_annotations import posterior_predictive
+from .fitted.rubric_totals import totals
 from .fitted.tasks import task_scores
 from .fitted.workers import gold_scores, worker_scores
 from .report.write import report
@@ -142,6 +143,25 @@ class Fit(Posterior):
             AnnotationError: the classes have no order; the message says how to state one.
         """
         return expected_scores(self.probabilities, self.annotations.kind, interval)
+
+    @property
+    def totals(self) -> pd.DataFrame:
+        """By task the total of its true scores over its questions, with its 90 % interval: :meth:`rubric_totals`."""
+        return self.rubric_totals()
+
+    def rubric_totals(self, interval: float = INTERVAL, seed: int = 0) -> pd.DataFrame:
+        """By task the total of its true scores over its questions, its interval, and how many questions it has.
+
+        Of two classes it is how many questions, or tags, have the second: :func:`.rubric_totals.totals`.
+
+        Args:
+            interval: mass, between 0 and 1.
+            seed: of the truths that are drawn.
+
+        Raises:
+            AnnotationError: one question is asked about each task, or there are more than two classes without an order.
+        """
+        return totals(self, interval, seed)
 
     @property
     def ranking(self) -> pd.DataFrame:

@@ -30,6 +30,7 @@ from .parts.classifier import Classifier
 from .parts.confusion_logits import AddedLogits, NetworkLogits
 from .parts.contract import promised
 from .parts.correct import Correct
+from .parts.correlated_questions import CorrelatedQuestions
 from .parts.derived import derived
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion, Switch
 from .parts.general import with_part
@@ -190,6 +191,7 @@ __all__ = [
     "Classifier",
     "Confusion",
     "Correct",
+    "CorrelatedQuestions",
     "CrowdLayer",
     "Emission",
     "FixedPrevalence",

@@ -121,12 +121,12 @@ def _components(fitted: Fitted, shares: Array) -> dict[str, Array]:
     def of_draw(draw: Parameters) -> dict[str, Array]:
         at, parameters = fitted.at(draw), draw | fitted.fixed
         prior, prior_by_worker = log_prior_to_scale(fitted.model, parameters, data)
-        found = {"label_share": at.posterior.mean(0), "prior": prior, "likelihood": at.log_likelihood.sum()}
+        found = {"label_share": at.posterior.mean(0), "prior": prior, "likelihood": at.total}
         if not data.named:
             return found
 
         def scaled(count: Array) -> Array:
-            return fitted.with_data(data.replace(count=count)).at(draw).log_likelihood.sum()
+            return fitted.with_data(data.replace(count=count)).at(draw).total
 
         slope = jax.grad(scaled)(own_counts) * own_counts  # of the worker's annotations' power
         found["likelihood_by_worker"] = jax.ops.segment_sum(slope, jnp.asarray(data.worker), data.n_workers)

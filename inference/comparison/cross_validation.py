@@ -6,6 +6,7 @@ from ...data import Annotations
 from ...data.arrays import counts
 from ...data.errors import check_name
 from ...data.numbers import whole_number
+from ...data.questions import Units
 from ..engines.progress import progress_bar
 from ..fitted.fitted import Fitted
 from ..fitted.pointwise import rounds
@@ -97,13 +98,14 @@ def annotation_folds(annotations: Annotations, folds: int, rng: np.random.Genera
 def task_folds(annotations: Annotations, folds: int, rng: np.random.Generator) -> np.ndarray:
     """Return each row's number of annotations in each fold, ``(folds, A)``, with whole tasks in the folds.
 
-    The folds have equally many tasks, up to a difference of one.
+    The folds have equally many tasks, up to a difference of one. All questions of a task are in one fold.
 
     Raises:
         ValueError: `folds` is no whole number from 2 to the number of tasks that have annotations.
     """
-    task = np.asarray(annotations.task)
-    annotated, position = np.unique(task, return_inverse=True)
+    units, task = annotations.tasks, np.asarray(annotations.task)
+    of_row = units.task[task] if isinstance(units, Units) else task
+    annotated, position = np.unique(of_row, return_inverse=True)
     folds = whole_number("folds", folds, 2, len(annotated))
     fold = rng.permutation(len(annotated)) % folds
     return np.where(fold[position] == np.arange(folds)[:, None], counts(annotations), 0).astype(np.float32)

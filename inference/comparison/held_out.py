@@ -85,7 +85,8 @@ def predict_annotations(fitted: Fitted, number: Array) -> Array:
 def predict_tasks(fitted: Fitted, held: Array) -> Array:
     r"""Of each task with held-out rows :math:`\log E_\theta \, p(y_i \mid \theta)` over the draws: ``(N,)``.
 
-    The truth is summed out, and all held-out annotations to a task are predicted together.
+    The truth is summed out, and all held-out annotations to a task are predicted together. Of truths that depend on
+    each other all held-out annotations to the questions of a task are, and each question has an equal part of the sum.
 
     Args:
         fitted: the story at draws given the annotations that it has seen, which are counted; a task with held-out
@@ -93,10 +94,16 @@ def predict_tasks(fitted: Fitted, held: Array) -> Array:
         held: how many annotations of each row are held out, ``(A,)``.
     """
     unseen = fitted.annotations.replace(count=held)
+    is_held = jax.ops.segment_sum((held > 0).astype(float), unseen.task, unseen.n_tasks) > 0
 
     def of_draw(draw: Parameters) -> Array:
         at = fitted.at(draw)
-        return logsumexp(at.log_joint + at.likelihood.emission.by_task(unseen, unseen.label), axis=-1)
+        own = at.likelihood.emission.by_task(unseen, unseen.label)
+        if at.together is None:
+            return logsumexp(at.log_joint + own, axis=-1)
+        kinds = at.together.kinds
+        gained = kinds.given(at.together.scores + own).log_likelihood - at.together.log_likelihood
+        return jnp.where(is_held, (gained / jnp.maximum(kinds.by_task(is_held.astype(float)), 1.0))[kinds.task], 0.0)
 
     return _log_mean_exp(fitted, of_draw, fitted.annotations.n_tasks)
 

@@ -37,7 +37,7 @@ from ...data.padding import real_by_plate
 from ...models.parts.general import GENERAL
 from ...models.parts.kernels import SMALLEST
 from ...models.parts.starts import soft_votes
-from .enumerated import Density, Parameters, density
+from .enumerated import Density, Latent, Parameters, density
 from .model import Model
 from .programs import compiled
 from .sites import ParameterSpec, parameter_spec
@@ -252,15 +252,15 @@ class _Complete:
         """The other parameters in their own space."""
         return {name: self._bijections[name](real) for name, real in reals.items()}
 
-    def log_density(self, tables: Parameters, reals: Parameters, labels: Array) -> Array:
-        """Of parameters in log-odds and labels ``(N, K)``, probabilities or ones and zeros."""
+    def log_density(self, tables: Parameters, reals: Parameters, latent: Latent) -> Array:
+        """Of parameters in log-odds and labels, probabilities or ones and zeros."""
         here = self.at(tables | self.own(reals))
         free = sum(jnp.square(reals[name].mean(-1)).sum() for name in self._moved)
-        return jnp.where(labels > 0, labels * here.log_joint, 0.0).sum() + here.log_prior_in_log_odds - 0.5 * free
+        return here.complete(latent) + here.log_prior_in_log_odds - 0.5 * free
 
-    def counted(self, tables: Parameters, reals: Parameters, labels: Array) -> Parameters:
+    def counted(self, tables: Parameters, reals: Parameters, latent: Latent) -> Parameters:
         """The tables' Dirichlet concentrations given the labels."""
-        slope = jax.grad(self.log_density)(tables, reals, labels)
+        slope = jax.grad(self.log_density)(tables, reals, latent)
         return {name: jnp.maximum(table * slope[name], SMALLEST) for name, table in tables.items()}
 
 
@@ -276,9 +276,9 @@ def _around(
     """
     complete = _Complete(model, annotations, fixed, draws, moved)
     tables, reals = jax.tree.map(lambda value: value.mean(0), jax.vmap(complete.split)(draws))
-    labels = complete.at(tables | complete.own(reals)).posterior
+    latent = complete.at(tables | complete.own(reals)).expected
     slope = jax.grad(complete.log_density, argnums=1)
-    found = _curvatures(lambda reals: slope(tables, reals, labels), reals, complete.spec)
+    found = _curvatures(lambda reals: slope(tables, reals, latent), reals, complete.spec)
     is_real = real_by_plate(annotations)
     for name, curvature in found.items():
         for axis, dim in enumerate(complete.spec.dims[name]):
@@ -286,7 +286,7 @@ def _around(
                 along = is_real[dim].reshape(-1, *[1] * (curvature.ndim - axis - 1))
                 found[name] = jnp.where(along, found[name], jnp.inf)
     others = {name: (table + 1 / table.shape[-1]) / 2 for name, table in tables.items()}
-    two = complete.counted(tables, reals, labels), complete.counted(others, reals, labels)
+    two = complete.counted(tables, reals, latent), complete.counted(others, reals, latent)
     return found, jax.tree.map(lambda one, other: jnp.allclose(one, other, rtol=SAME, atol=SAME), *two)
 
 
@@ -327,14 +327,20 @@ def _given_labels(
     def step(drawn: tuple[Parameters, Array, Array]) -> tuple[Parameters, Parameters, Array]:
         own, key, on_votes = drawn
         of_label, of_real = jax.random.split(key)
-        log_joint = complete.at(own).log_joint
-        scores = jnp.where(on_votes & (log_joint > -jnp.inf), votes, log_joint)  # gold labels stay what they are
-        labels = (jax.random.categorical(of_label, scores)[:, None] == jnp.arange(scores.shape[-1])).astype(float)
+        at = complete.at(own)
+        if at.together is None:
+            scores = jnp.where(on_votes & (at.log_joint > -jnp.inf), votes, at.log_joint)  # gold labels stay
+            latent = at.latent(of_label, jax.random.categorical(of_label, scores))
+        else:
+            of_truth, of_votes, of_kind = jax.random.split(of_label, 3)
+            by_votes = jnp.where(at.log_joint > -jnp.inf, votes, at.log_joint)
+            truth = jnp.where(on_votes, jax.random.categorical(of_votes, by_votes), at.drawn(of_truth))
+            latent = at.latent(of_kind, truth)
         tables, reals = complete.split(own)
         there, accepted = trajectory(
-            of_real, lambda reals: complete.log_density(tables, reals, labels), reals, curvatures, leap, leaps
+            of_real, lambda reals: complete.log_density(tables, reals, latent), reals, curvatures, leap, leaps
         )
-        return complete.counted(tables, reals, labels), complete.own(there), accepted
+        return complete.counted(tables, reals, latent), complete.own(there), accepted
 
     counts, reals, accepted = jax.lax.map(step, (draws, keys, on_votes), batch_size=at_once)
     return counts, reals, accepted

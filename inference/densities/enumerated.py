@@ -26,8 +26,9 @@ from ...data.sharding import SHARD, ShardedAnnotations
 from ...models import AnnotationLikelihood, Story, StoryError
 from ...models.parts.classifier import training
 from ...models.parts.contract import dim_of_plate
+from ...models.parts.correlated_questions import TruthsOfTasks
 from ...models.parts.kernels import SMALLEST
-from ...models.parts.truth import Truth
+from ...models.parts.truth import CorrelatedTruth, Truth
 from .model import Model
 from .padded_sites import PaddingIsProper, PaddingWeighsNothing, is_of_padding, is_table
 
@@ -40,6 +41,13 @@ Parameters = dict[str, Array]
 Site = dict[str, Any]
 
 
+class Latent(NamedTuple):
+    """What a density sums out, as ones and zeros or as probabilities."""
+
+    labels: Array  # (N, K)
+    kinds: Array | None  # (T, M) of the tasks whose truths depend on each other
+
+
 class Density(NamedTuple):
     """A story's density at some parameters, with every task scored under every class."""
 
@@ -50,11 +58,20 @@ class Density(NamedTuple):
     truth_prior: Array  # (K,) or (N, K) log-probabilities of the classes before any annotation
     likelihood: AnnotationLikelihood
     running: Parameters  # statistics that a classifier keeps while it is trained
+    together: TruthsOfTasks | None = None  # where truths depend on each other: `log_joint` is given the other units'
 
     @property
     def log_likelihood(self) -> Array:
-        r"""Of each task, the truth summed out: :math:`\log \sum_k p(z_i = k, y_i \mid \theta)`, ``(N,)``."""
+        r"""Of each task, the truth summed out: :math:`\log \sum_k p(z_i = k, y_i \mid \theta)`, ``(N,)``.
+
+        Where truths of several units depend on each other, it is given the annotations of the others.
+        """
         return log_sum_exp(self.log_joint)
+
+    @property
+    def total(self) -> Array:
+        """The log-likelihood of all tasks, ``()``."""
+        return self.log_likelihood.sum() if self.together is None else self.together.log_likelihood.sum()
 
     @property
     def posterior(self) -> Array:
@@ -64,12 +81,38 @@ class Density(NamedTuple):
     @property
     def log_posterior(self) -> Array:
         """Log-posterior of the parameters up to a constant, ``()``."""
-        return self.scale * self.log_likelihood.sum() + self.log_prior
+        return self.scale * self.total + self.log_prior
 
     @property
     def log_posterior_in_log_odds(self) -> Array:
         """Log-posterior of the parameters with the probability tables in log-odds, ``()``: EM finds its mode."""
-        return self.scale * self.log_likelihood.sum() + self.log_prior_in_log_odds
+        return self.scale * self.total + self.log_prior_in_log_odds
+
+    @property
+    def expected(self) -> "Latent":
+        """The posterior of what is summed out."""
+        kinds = None if self.together is None else jax.nn.softmax(self.together.of_kinds, axis=-1)
+        return Latent(self.posterior, kinds)
+
+    def latent(self, key: Array, truth: Array) -> "Latent":
+        """What is summed out, drawn from its posterior given the tasks' classes, ``(N,)``."""
+        labels = (truth[:, None] == jnp.arange(self.log_joint.shape[-1])).astype(float)
+        if self.together is None:
+            return Latent(labels, None)
+        kinds = self.together.kinds.kinds_given(key, truth)
+        return Latent(labels, jax.nn.one_hot(kinds, len(self.together.kinds.log_share)))
+
+    def complete(self, latent: "Latent") -> Array:
+        """The log-density of the annotations together with what is summed out, ``()``."""
+        scores = self.log_joint if self.together is None else self.together.scores
+        found = jnp.where(latent.labels > 0, latent.labels * scores, 0.0).sum()
+        if self.together is None or latent.kinds is None:
+            return found
+        return found + self.together.kinds.log_prob(latent.labels, latent.kinds)
+
+    def drawn(self, key: Array) -> Array:
+        """Classes of the tasks, ``(N,)``, drawn from their posterior."""
+        return jax.random.categorical(key, self.log_joint) if self.together is None else self.together.drawn(key)
 
 
 def density(
@@ -89,14 +132,17 @@ def density(
         sites, by_task = run_enumerated(model, annotations, values, key)
     priors = [site for site in sites.values() if site["type"] == "sample"]
     zero = jnp.zeros(())
+    scores = scores_of_tasks(model, annotations, sites, by_task)
+    together = together_in(by_task, scores)
     return Density(
-        log_joint_of_tasks(model, annotations, sites, by_task),
+        scores if together is None else together.log_joint,
         sum((_log_prob(site).sum() for site in priors), start=zero),
         sum((_in_log_odds(site) if is_table(site) else _log_prob(site).sum() for site in priors), start=zero),
         jnp.asarray(scale_of(by_task)),
         by_task["truth"]["fn"].log_probs,
         by_task["annotation"]["fn"],
         {name: site["value"]["value"] for name, site in sites.items() if site["type"] == "mutable"},
+        together,
     )
 
 
@@ -223,10 +269,24 @@ def scale_of(by_task: dict[str, Site]) -> Array | float:
     return 1.0 if scale is None else scale
 
 
-def log_joint_of_tasks(
+def together_in(by_task: dict[str, Site], scores: Array) -> TruthsOfTasks | None:
+    """Return the truths that depend on each other, given scores of the tasks' classes ``(N, K)``; None of others."""
+    truth = by_task["truth"]["fn"]
+    return truth.kinds.given(scores) if isinstance(truth, CorrelatedTruth) else None
+
+
+def log_likelihood_of_tasks(by_task: dict[str, Site], scores: Array) -> Array:
+    """Of each task, the truth summed out, ``(N,)``; of truths that depend on each other equal parts of their sum."""
+    together = together_in(by_task, scores)
+    return log_sum_exp(scores) if together is None else together.spread
+
+
+def scores_of_tasks(
     model: Model, annotations: Annotations, sites: Mapping[str, Site], by_task: dict[str, Site]
 ) -> Array:
     """Log-joint of each task's annotations and each of its classes, ``(N, K)``, computed where the tasks are.
+
+    Of truths that depend on each other it has the annotations' part alone, without the prior.
 
     Args:
         model: the story.
@@ -237,7 +297,7 @@ def log_joint_of_tasks(
         by_task: those of them that score the tasks.
     """
     if not isinstance(annotations, ShardedAnnotations):
-        return sum_log_joint(by_task, annotations)
+        return sum_scores(by_task, annotations)
     values, specs = {}, {}
     for name, site in sites.items():
         if is_latent(site) or site["type"] == "mutable":
@@ -248,7 +308,7 @@ def log_joint_of_tasks(
         block = annotations.block(jax.lax.axis_index(SHARD))
         with handlers.block():  # samplers and guides around this have seen the sites
             _, by_task = run_enumerated(model, block, handlers.substitute(substitute_fn=site_values(values)), None)
-        return sum_log_joint(by_task, block)
+        return sum_scores(by_task, block)
 
     over = jax.shard_map(
         of_block,
@@ -259,12 +319,13 @@ def log_joint_of_tasks(
     return over(model, values, annotations)
 
 
-def sum_log_joint(by_task: dict[str, Site], annotations: Annotations) -> Array:
+def sum_scores(by_task: dict[str, Site], annotations: Annotations) -> Array:
     """Log-joint of each task's annotations and each of its classes, ``(N, K)``, summed over the sites.
 
     A padded task's classes are equally likely, and its likelihood is one.
     """
-    total = sum(site["fn"].log_prob(site["value"]) for site in by_task.values())
+    scored = [site for site in by_task.values() if not isinstance(site["fn"], CorrelatedTruth)]
+    total = sum(site["fn"].log_prob(site["value"]) for site in scored)
     is_real = real_tasks(annotations)
     if is_real is not None:
         total = jnp.where(is_real, total, -math.log(annotations.n_classes))

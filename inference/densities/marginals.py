@@ -21,7 +21,15 @@ from ...data import Annotations
 from ...models import Story, TruthPrior, find_story
 from ...models.parts.classifier import UNTRAINED, training
 from .emission_rows import check_rows
-from .enumerated import Parameters, density, log_joint_of_tasks, log_sum_exp, scale_of, site_values, task_sites
+from .enumerated import (
+    Parameters,
+    density,
+    log_likelihood_of_tasks,
+    scale_of,
+    scores_of_tasks,
+    site_values,
+    task_sites,
+)
 from .evidence import Gold, with_evidence, with_truth_prior
 from .model import Model
 from .probabilities import Probabilities, with_probabilities
@@ -211,7 +219,7 @@ def marginal_program(
         silent = handlers.block(hide_fn=lambda site: not by_task and site["type"] == "deterministic")
         with training() if train else nullcontext(), handlers.trace() as sites, silent, held:
             scored = task_sites(model, annotations, proper=proper)
-        log_likelihood = log_sum_exp(log_joint_of_tasks(model, annotations, sites, scored))
+        log_likelihood = log_likelihood_of_tasks(scored, scores_of_tasks(model, annotations, sites, scored))
         if not by_task:
             numpyro.factor("log_likelihood", weight * scale_of(scored) * log_likelihood.sum())
             return

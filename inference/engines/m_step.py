@@ -22,7 +22,7 @@ from ...data import Annotations
 from ...data.padding import real_tasks
 from ...models import Classifier
 from ...models.parts.emissions import SMALLEST
-from ..densities.enumerated import Density, Parameters, density, log_sum_exp
+from ..densities.enumerated import Density, Parameters, density
 from ..densities.model import Model
 from ..densities.sites import ParameterSpec, parameter_spec
 
@@ -61,7 +61,7 @@ def gradient(model: Model, annotations: Annotations, spec: ParameterSpec, parame
 
 def sums_over_tasks(model: Model, annotations: Annotations, parameters: Parameters) -> Sums:
     """Return what the tasks add to the :func:`gradient`, without the priors; it is a sum over tasks."""
-    return sums_of(model, annotations, parameters, lambda at: log_sum_exp(at.log_joint).sum())
+    return sums_of(model, annotations, parameters, lambda at: at.total)
 
 
 def sums_of(model: Model, annotations: Annotations, parameters: Parameters, value: Callable[[Density], Array]) -> Sums:

@@ -148,7 +148,7 @@ def _log_densities(fitted: Fitted) -> Array:
 
     def of_draw(draw: Parameters) -> Array:
         at = fitted.at(draw)
-        return jnp.stack([at.log_prior, at.log_likelihood.sum()])
+        return jnp.stack([at.log_prior, at.total])
 
     return jax.lax.map(of_draw, fitted.flat_draws)
 

@@ -127,7 +127,7 @@ def _right(fitted: Fitted, keys: Array) -> Array:
 
     def of_draw(draw_and_key: tuple[Parameters, Array]) -> Array:
         draw, key = draw_and_key
-        truth = jax.random.categorical(key, fitted.at(draw).log_joint)
+        truth = fitted.at(draw).drawn(key)
         return ((truth[:, None] == first) & is_given).sum(0)
 
     return jax.lax.map(of_draw, (fitted.flat_draws, keys))

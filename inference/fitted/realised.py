@@ -94,12 +94,12 @@ def _right(fitted: Fitted, drawing: _Drawing) -> Array:
 
     def at_parameters(row: tuple[Parameters, Array, Array]) -> Array:
         draw, keys, shares = row
-        log_joint = fitted.at(draw).log_joint
+        at = fitted.at(draw)
 
         def of_truth(row: tuple[Array, Array]) -> Array:
             key, share = row
             of_story, whether, which = jax.random.split(key, 3)
-            truth = jax.random.categorical(of_story, log_joint)
+            truth = at.drawn(of_story)
             other = (truth + jax.random.randint(which, truth.shape, 1, max(data.n_classes, 2))) % data.n_classes
             is_misled = (jax.random.uniform(whether, truth.shape) < share) & ~drawing.told
             return count((jnp.where(is_misled, other, truth)[data.task] == label) * weight)

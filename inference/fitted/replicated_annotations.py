@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import jax
@@ -135,8 +136,8 @@ def _replicate(fitted: Fitted, keys: Array, *, before: bool = False) -> tuple[Ar
     def once(draw: Parameters, key: Array) -> tuple[Array, Array]:
         at = fitted.at(draw)
         truth_key, annotation_key = jax.random.split(key)
-        weights = before_annotations(at, annotations) if before else at.log_joint
-        truth = jax.random.categorical(truth_key, weights)
+        drawn = at.drawn if not before else partial(jax.random.categorical, logits=before_annotations(at, annotations))
+        truth = drawn(truth_key)
         emission = at.likelihood.emission
         return truth, emission.sample(annotation_key, annotations.worker, annotations.task, truth[annotations.task])
 
@@ -181,6 +182,9 @@ def _substituted(at: Density, annotations: Annotations, number: Array) -> Array:
 
 def before_annotations(at: Density, annotations: Annotations) -> Array:
     """Log-weights of the classes before any annotation, ``(N, K)``: of the prior, of evidence and of models."""
+    if at.together is not None:
+        own = at.likelihood.emission.by_task(annotations, jnp.asarray(annotations.label))
+        return at.together.kinds.given(at.together.scores - own).log_joint
     weights = jnp.broadcast_to(at.truth_prior, (annotations.n_tasks, annotations.n_classes))
     if annotations.model_scores is not None:
         return at.log_joint - at.likelihood.emission.by_task(annotations, jnp.asarray(annotations.label))

@@ -12,13 +12,14 @@ from numpyro.distributions import Distribution, constraints
 
 from ...data import Annotations
 from .abstaining import sample_rates, with_abstentions, with_rates
+from .correlated_questions import KindsOfTasks
 from .emissions import Emission
 from .likelihood import AnnotationLikelihood, select
 from .mirrored import in_order
 from .model_probabilities import model_evidence
 from .of_levels import of_levels
 from .story_error import StoryError
-from .truth_prior import TruthPrior, class_log_probs
+from .truth_prior import TruthPrior, log_probs_of
 
 
 class Truth(Distribution):
@@ -68,6 +69,42 @@ class Truth(Distribution):
         return jax.random.categorical(key, self.log_probs, shape=sample_shape + self.batch_shape)
 
 
+class CorrelatedTruth(Truth):
+    """True classes of units of which those of one task depend on each other.
+
+    Densities sum them out together (:class:`.TruthsOfTasks`), unit by unit it has none.
+
+    Args:
+        kinds: of the tasks.
+    """
+
+    pytree_data_fields = ("kinds",)
+
+    def __init__(self, kinds: KindsOfTasks, *, validate_args: bool | None = None) -> None:
+        self.kinds = kinds
+        super().__init__(kinds.marginal, len(kinds.task), validate_args=validate_args)
+
+    def log_prob(self, value: Array) -> Array:
+        """Refuse to say how probable single classes are.
+
+        Raises:
+            StoryError: always, with what to take instead.
+        """
+        raise StoryError(
+            "truths of a task's questions that depend on each other have no density one by one: take the program of "
+            "cp.marginal(…), in which they are summed out together, or crowdppl's own engines"
+        )
+
+    def sample(self, key: Array, sample_shape: tuple[int, ...] = ()) -> Array:
+        """Classes of all units, drawn together by task: ``sample_shape + (N,)``."""
+        nothing = self.kinds.given(jnp.zeros_like(self.log_probs))
+        draw = nothing.drawn
+        keys = jax.random.split(key, sample_shape) if sample_shape else key
+        for _ in sample_shape:
+            draw = jax.vmap(draw)
+        return draw(keys)
+
+
 @contextmanager
 def tasks(annotations: Annotations, truth_prior: TruthPrior | Array | None = None) -> Iterator[Array]:
     """The plate ``task``, and in it the site ``truth``: the true class of each task, which engines enumerate.
@@ -82,11 +119,12 @@ def tasks(annotations: Annotations, truth_prior: TruthPrior | Array | None = Non
         truth_prior: a prior, or the log-probabilities that :func:`class_log_probs` returned, where the
             story needs them elsewhere too; a :class:`Prevalence` by default.
     """
-    log_probs = class_log_probs(annotations, truth_prior)
+    log_probs = log_probs_of(annotations, truth_prior)
     rates, n_tasks = sample_rates(annotations), annotations.n_tasks
     told = model_evidence(annotations)
     with with_rates(rates), numpyro.plate("task", annotations.population or n_tasks, subsample_size=n_tasks, dim=-1):
-        truth = numpyro.sample("truth", Truth(log_probs, n_tasks), infer={"enumerate": "parallel"})
+        truths = CorrelatedTruth(log_probs) if isinstance(log_probs, KindsOfTasks) else Truth(log_probs, n_tasks)
+        truth = numpyro.sample("truth", truths, infer={"enumerate": "parallel"})
         if annotations.evidence is not None:
             numpyro.factor("evidence", select(annotations.evidence, truth))
         if told is not None:

@@ -32,6 +32,7 @@ class ClassPrior:
 
     kind: ClassVar[str]  # its name in files
     by_task: ClassVar[bool]  # whether tasks differ in it, not only their questions
+    joint: ClassVar[bool] = False  # whether truths of several units depend on each other
     learns: ClassVar[bool] = False  # whether it is a classifier, whose weights a fit trains
 
     @property
@@ -293,7 +294,20 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Array | 
     """Prior log-probabilities of the true classes, ``(K,)`` or ``(N, K)``; by default of the prior of their kind.
 
     A story that needs them beside the truth calls this once, and gives the result to :func:`tasks`.
+
+    Raises:
+        StoryError: the prior is one under which truths of several units depend on each other.
     """
+    if isinstance(truth_prior, ClassPrior) and truth_prior.joint:
+        raise StoryError(
+            f"truth_prior={truth_prior}: this story needs the probabilities of one truth without the others; fit "
+            "another story, such as dawid_skene, or another prior"
+        )
+    return log_probs_of(annotations, truth_prior)
+
+
+def log_probs_of(annotations: Annotations, truth_prior: TruthPrior | Array | None) -> Any:
+    """What the prior says of the truths: log-probabilities, or where they depend on each other those of kinds."""
     prior: Any = by_name(usual_prior(annotations) if truth_prior is None else truth_prior, annotations)
     return prior(annotations) if callable(prior) else prior
 

@@ -230,3 +230,26 @@ def test_quality_that_cannot_be_is_refused(tmp_path):
     table.to_parquet(tmp_path / "table.parquet")
     with pytest.raises(ValueError, match="in memory"):
         cp.fit("one_coin", cp.scan(tmp_path / "table.parquet"), quality="by_question", progress=False)
+
+
+def test_totals_of_ordered_questions_are_of_their_scores(table):
+    scored = table.assign(label=2 * table["label"] + 1 + (table["task"] == "t0"))
+    annotations = cp.Annotations.from_frame(scored, question="question", ordered=[1, 2, 3, 4])
+    for story in ("one_coin", "majority_vote", "auto"):
+        fit = cp.fit(story, annotations, progress=False)
+        expected = fit.expected["expected"].groupby(level="task").sum()
+        totals = fit.totals
+        np.testing.assert_allclose(totals["total"], expected.loc[totals.index], atol=1e-5)
+        assert (totals["total_low"] <= totals["total"]).all()
+        assert (totals["total"] <= totals["total_high"]).all()
+        assert totals["questions"].eq(2).all()
+
+
+def test_totals_are_of_several_questions_with_an_order(table):
+    annotations = cp.Annotations.from_frame(table, question="question")
+    alone = cp.fit("majority_vote", annotations.of_question("fluency"))
+    with pytest.raises(cp.AnnotationError, match=r"several questions about each task.*question="):
+        alone.totals  # noqa: B018
+    three = cp.Annotations.from_frame(table.assign(label=["a", "b", "c"] * (len(table) // 3)), question="question")
+    with pytest.raises(cp.AnnotationError, match="have no order"):
+        cp.fit("majority_vote", three).totals  # noqa: B018

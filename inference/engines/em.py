@@ -47,7 +47,7 @@ from .checkpoints import NO_CHECKPOINTS, Checkpoints
 from .climber import climb
 from .em_climber import EMClimber, EMState
 from .looks import look_over, memory_of_look, nothing_yet
-from .m_step import gradient, learnt_from, tables_mode
+from .m_step import gradient, learnt_from, newton_sites, tables_mode
 from .outcome import Outcome, Solution
 from .progress import progress_bar
 from .settings import EMSettings, refuse_unused, unused_by_em
@@ -96,7 +96,7 @@ def state_at(model: Model, annotations: Annotations, parameters: Parameters, *, 
     spec = parameter_spec(model, annotations)
     # An earlier fit's rows do not sum to one where there are new classes.
     parameters |= {name: parameters[name] / parameters[name].sum(-1, keepdims=True) for name in spec.tables}
-    direct = () if model.logistic is None else spec.weights
+    direct = (() if model.logistic is None else spec.weights) + newton_sites(model, annotations)
     return em_climber.init(spec, parameters, accelerated=accelerated, direct=direct)
 
 

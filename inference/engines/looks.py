@@ -25,7 +25,7 @@ from ..densities.programs import compiled
 from ..densities.sites import parameter_spec
 from ..sources.source import Source, sum_over_batches
 from .checkpoints import NO_CHECKPOINTS, Checkpoints, Tree, packed, unpacked
-from .m_step import Sums, gradient, newton, sums_of, sums_over_tasks
+from .m_step import Sums, gradient, newton, newton_of_prior, sums_of, sums_over_tasks
 
 PART = "pass"  # stage of a checkpoint: how far a pass over a source has come
 
@@ -55,6 +55,7 @@ def look_at(model: Model, annotations: Annotations, parameters: Parameters) -> L
     if (classifier := model.logistic) is not None:
         weights, uphill = ({name: values[name] for name in spec.weights} for values in (parameters, slope))
         moves = newton(classifier, annotations, weights, uphill)
+    moves |= newton_of_prior(model, annotations, spec, parameters, slope)
     return Look(counts, slope, at.log_posterior_in_log_odds, jnp.zeros((), float), moves)
 
 

@@ -22,7 +22,8 @@ from ...data import Annotations
 from ...data.padding import real_tasks
 from ...models import Classifier
 from ...models.parts.emissions import SMALLEST
-from ..densities.enumerated import Density, Parameters, density
+from ...models.parts.truth_prior import prior_in_use
+from ..densities.enumerated import Density, Parameters, density, is_latent
 from ..densities.model import Model
 from ..densities.sites import ParameterSpec, parameter_spec
 
@@ -117,6 +118,57 @@ def newton(classifier: Classifier, annotations: Annotations, weights: Parameters
         return jax.tree.map(lambda b, w: b + precision * w, back, v)
 
     step, _ = jax.scipy.sparse.linalg.cg(information, slope, tol=1e-4, maxiter=CG_STEPS)
+    return step
+
+
+def newton_sites(model: Model, annotations: Annotations) -> tuple[str, ...]:
+    """The sites of a truth prior whose moves are Newton's; none of any other prior."""
+    prior = prior_in_use(annotations, model.hyperparameters.get("truth_prior"))
+    if not getattr(prior, "newton", False):
+        return ()
+    sites = handlers.trace(handlers.seed(prior, rng_seed=0)).get_trace(annotations)
+    return tuple(name for name, site in sites.items() if is_latent(site))
+
+
+def newton_of_prior(
+    model: Model, annotations: Annotations, spec: ParameterSpec, parameters: Parameters, slope: Parameters
+) -> Parameters:
+    r"""Return Newton's step of a truth prior's parameters, in unconstrained space; none of priors without such steps.
+
+    As :func:`newton`, with the information :math:`\sum_i J_i^\top (\text{diag}(p_i) - p_i p_i^\top) J_i` of the
+    complete data, by the derivative :math:`J_i` of a task's log-odds along the parameters, less the curvature of their
+    own prior.
+
+    Args:
+        model: the story.
+        annotations: the data.
+        spec: of the story.
+        parameters: where it stands.
+        slope: of the log-posterior along the parameters that are no tables.
+    """
+    if not (names := newton_sites(model, annotations)):
+        return {}
+    prior = prior_in_use(annotations, model.hyperparameters.get("truth_prior"))
+
+    def at(reals: Parameters) -> tuple[Array, Array]:
+        own = {name: spec.bijections[name](real) for name, real in reals.items()}
+        with handlers.trace() as sites, handlers.substitute(data=own), handlers.seed(rng_seed=0):
+            log_probs = prior(annotations)
+        return log_probs, sum(sites[name]["fn"].log_prob(sites[name]["value"]).sum() for name in names)
+
+    reals = {name: spec.bijections[name].inv(parameters[name]) for name in names}
+    log_probs, push = jax.linearize(lambda reals: at(reals)[0], reals)
+    pull = jax.linear_transpose(push, reals)
+    scale = (annotations.population or annotations.n_tasks) / annotations.n_tasks
+    expected = scale * _of_real_tasks(jnp.exp(log_probs), annotations)
+
+    def information(v: Parameters) -> Parameters:
+        (back,) = pull(expected * push(v))
+        _, bend = jax.jvp(jax.grad(lambda reals: at(reals)[1]), (reals,), (v,))
+        return jax.tree.map(lambda b, c, w: b - c + DAMPING * w, back, bend, v)
+
+    uphill = {name: slope[name] for name in names}
+    step, _ = jax.scipy.sparse.linalg.cg(information, uphill, tol=1e-4, maxiter=CG_STEPS)
     return step
 
 

@@ -50,6 +50,7 @@ class BradleyTerry(ClassPrior):
 
     kind: ClassVar[str] = "bradley_terry"
     by_task: ClassVar[bool] = True
+    newton: ClassVar[bool] = True
 
     def __call__(self, annotations: Annotations) -> Array:
         """Sample the items' scores and return the log-probabilities of left, right and, where it is one, tie.

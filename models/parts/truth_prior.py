@@ -34,6 +34,7 @@ class ClassPrior:
     by_task: ClassVar[bool]  # whether tasks differ in it, not only their questions
     joint: ClassVar[bool] = False  # whether truths of several units depend on each other
     learns: ClassVar[bool] = False  # whether it is a classifier, whose weights a fit trains
+    newton: ClassVar[bool] = False  # whether EM moves its parameters by Newton's steps; they are no tables then
 
     @property
     def is_network(self) -> bool:
@@ -308,8 +309,13 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Array | 
 
 def log_probs_of(annotations: Annotations, truth_prior: TruthPrior | Array | None) -> Any:
     """What the prior says of the truths: log-probabilities, or where they depend on each other those of kinds."""
-    prior: Any = by_name(usual_prior(annotations) if truth_prior is None else truth_prior, annotations)
+    prior = prior_in_use(annotations, truth_prior)
     return prior(annotations) if callable(prior) else prior
+
+
+def prior_in_use(annotations: Annotations, truth_prior: TruthPrior | Array | None = None) -> Any:
+    """Return the prior that is given or named, by default the one of the kind of the labels."""
+    return by_name(usual_prior(annotations) if truth_prior is None else truth_prior, annotations)
 
 
 def usual_prior(annotations: Annotations) -> ClassPrior:
@@ -319,7 +325,7 @@ def usual_prior(annotations: Annotations) -> ClassPrior:
 
 def differs_by_task(truth_prior: TruthPrior | Array | None, annotations: Annotations) -> bool:
     """Return whether the prior's log-probabilities are ``(N, K)``, one row a task; no site is sampled to find out."""
-    prior: Any = by_name(usual_prior(annotations) if truth_prior is None else truth_prior, annotations)
+    prior = prior_in_use(annotations, truth_prior)
     if isinstance(prior, ClassPrior):
         return prior.by_task
     if not callable(prior):

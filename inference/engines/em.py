@@ -9,7 +9,7 @@ A probability table is a Dirichlet site, such as the workers' confusion matrices
 :math:`\theta' \propto \alpha + n`, the mode of its log-odds (:mod:`crowdppl.inference.engines.m_step`): one gradient
 is one iteration.
 Parameters that are no tables climb the log-posterior in the same iteration by a step of Adam, or of Newton for a
-logistic regression (ECME, Liu & Rubin 1994).
+logistic regression and for scores of items (ECME, Liu & Rubin 1994).
 Where the exact M-step is not all of the iteration, it is halved until the log-posterior does not fall.
 
 Where all of a story's parameters move so, EM is accelerated (:mod:`.squarem`).

@@ -26,12 +26,13 @@ class EMSettings(NamedTuple):
         max_iterations: iterations of one start at the most. Used without minibatches.
         tolerance: relative change of the log-posterior below which EM has converged. Used without minibatches.
         restarts: starts; after the first, the votes to start from are perturbed. The best solution is kept.
-        learning_rate: of Adam. Used where the story has real-valued parameters that are no classifier's weights.
+        learning_rate: of Adam. Used where the story has real-valued parameters that are no classifier's weights, and
+            no scores of compared items: these take Newton's steps.
         halvings: times that a step is halved at the most, until the log-posterior does not fall. Used without
             minibatches, where the story has real-valued parameters or factors, so that its M-step is not exact.
         accelerate: go on in the direction of the last two iterations where the log-posterior does not fall there
             (SQUAREM), so that a fit that crawls takes a fraction of the iterations. Used without minibatches, where no
-            parameter but a classifier's weights is real-valued.
+            parameter but a classifier's weights, or scores of compared items, is real-valued.
         epochs: passes over the data. Used with minibatches.
         batch_size: tasks in a minibatch; None for 64 with a network, and for all tasks in every iteration without.
         network_rate: Adam's learning rate of a network's weights. Used with a network.

@@ -18,8 +18,11 @@ from crowdppl.inference.densities.enumerated import is_latent
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.portable import gives_the_same
 from crowdppl.models import STORIES
+from crowdppl.models.parts.simulated_inputs import in_order
 
 BINARY = {"two_coin", "item_response"}
+BINARY |= {name for name, story in STORIES.items() if getattr(story, "prepare_simulation", None) is in_order}
+"""Stories of two classes, or of more only where these have an order, as left, right and tie have none."""
 
 
 def crowd(*, n_pairs=5, ties=True, seed=0, biased=(0.9, 0.9), n_items=4, workers="uvw"):

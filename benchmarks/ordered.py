@@ -6,6 +6,7 @@ the others.
 """
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from support.data import data_folder, read_annotations, read_gold
 from support.report import Report
 
 import crowdppl as cp
+from crowdppl.inference.comparison.default_set import ORDERED_STORY, auto
 
 SHAPES = {
     "even": lambda classes: np.ones(classes),
@@ -35,17 +37,27 @@ PRIORS = {
     "smooth learned": cp.SmoothPrevalence(None),
     "even": "uniform",
 }
+SHARES = {"without": 0.0, "0.25": 0.25, "0.5": 0.5, "0.75": 0.75}
+"""Of graded_response with a smooth prevalence in the default set of stories."""
 CHOSEN_FOR = ("ordinal_dawid_skene", "graded_response")
 MEASURES = ("accuracy", "mae", "log_score", "spearman")
 
 
-def main(datasets: str = ",".join(DATASETS), svi: bool = False, priors: bool = False, write: bool = False) -> None:
+def main(
+    datasets: str = ",".join(DATASETS),
+    svi: bool = False,
+    priors: bool = False,
+    shares: bool = False,
+    write: bool = False,
+) -> None:
     """Measure, and print tables by dataset.
 
     Args:
         datasets: names of real datasets, with commas.
         svi: fit the ordinal stories by SVI too.
         priors: compare priors of the truth, and choose one for each dataset by the others.
+        shares: average the default set of stories with several shares of the ordinal one, and choose one for each
+            dataset by the others.
         write: refresh this section of RESULTS.md.
     """
     data_folder()
@@ -63,11 +75,15 @@ def main(datasets: str = ",".join(DATASETS), svi: bool = False, priors: bool = F
     means = scores.groupby(["data", "way", "prior", "engine"], sort=False)[list(MEASURES)].mean()
     usual = means[means.index.get_level_values("prior").isin(["", "usual"])].droplevel("prior").reset_index()
     report.table("Stories with their usual prior, votes and mean score", usual.to_dict("records"))
+    if shares:
+        compare_shares(report, crowds)
     if priors:
         compare_priors(report, means.drop(index=["", "usual"], level="prior", errors="ignore"))
     report.note(
         "Means over crowds. Log-score in nats, of gold labels; of the mean score, which has no probabilities, it is "
-        "left out, and its label is the class that is nearest. mae: of the median class."
+        "left out, and its label is the class that is nearest. mae: of the median class. Of relevance the highest "
+        "class is beside the order (broken). The share of the ordinal story in auto is chosen for each dataset on the "
+        "others, by log-score."
     )
     if write:
         report.write()
@@ -107,6 +123,31 @@ def of_mean(shares: np.ndarray, gold: np.ndarray) -> dict[str, float]:
     error = np.abs(np.rint(mean) - gold)
     rank = pd.Series(mean.round(6)).corr(pd.Series(gold), method="spearman")
     return {"accuracy": float((error == 0).mean()), "mae": float(error.mean()), "log_score": np.nan, "spearman": rank}
+
+
+def compare_shares(report: Report, crowds: dict[str, tuple[cp.Annotations, np.ndarray]]) -> None:
+    """Scores of ``cp.fit("auto")`` by the share of the ordinal story, and what the others would choose by log-score."""
+    rows = []
+    for name, (annotations, gold) in crowds.items():
+        known, average = gold >= 0, auto(annotations, progress=False)
+        others = average.weights.drop(ORDERED_STORY)
+        for title, share in SHARES.items():
+            weights = others / others.sum() * (1 - share)
+            weights = pd.concat([weights, pd.Series({ORDERED_STORY: share})]).reindex(average.weights.index)
+            posterior = np.asarray(replace(average, weights=weights).posterior)
+            data = name.partition(" #")[0]
+            rows.append({"data": data, "share": title} | measured(posterior[known], gold[known], annotations))
+    means = pd.DataFrame(rows).groupby(["data", "share"], sort=False).mean()
+    by_data = means["log_score"].unstack("share")[list(SHARES)]
+    chosen = {name: by_data.drop(index=name).mean().idxmax() for name in by_data.index}
+    for measure in ("log_score", "accuracy", "mae"):
+        shown = means[measure].unstack("share")[list(SHARES)]
+        shown["by others"] = [shown.loc[name, chosen[name]] for name in shown.index]
+        shown.loc["mean"] = shown.mean()
+        shown = shown.map("{:.3f}".format)
+        shown["chosen"] = [chosen.get(name, "") for name in shown.index]
+        title = f"auto by the share of {ORDERED_STORY}: {measure}"
+        report.table(title, shown.reset_index(names="data").to_dict("records"))
 
 
 def compare_priors(report: Report, means: pd.DataFrame) -> None:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ...data import Annotations
-from ...models import Story, StoryError
+from ...models import SmoothPrevalence, Story, StoryError
 from ..engines.checkpoint_options import CheckpointOptions
 from ..engines.progress import progress_bar
 from ..fit_story import fit_story
@@ -36,6 +36,17 @@ DEFAULT_SHARES = {"dawid_skene with shared errors": 0.425, "dawid_skene": 0.425,
 A story with one parameter for each worker is a voice beside the others: enough to decide where they are in doubt.
 """
 
+ORDERED_STORY = "graded_response with a smooth prevalence"
+
+ORDERED: dict[str, dict[str, Any]] = {ORDERED_STORY: {"story": "graded_response", "truth_prior": SmoothPrevalence()}}
+"""What the default set of stories has beside :data:`DEFAULT_SET` where more than two classes are ordered."""
+
+ORDERED_SHARE = 0.75
+"""The weight of :data:`ORDERED` without a look at the annotations: ``benchmarks/ordered.py --shares``."""
+
+DEFAULT_SET_LEVELS: dict[str, dict[str, Any]] = {"score_factor": {}}
+"""The default set of stories where annotations are levels of another truth, in the form of :data:`DEFAULT_SET`."""
+
 DEFAULT_SET_UNNAMED: dict[str, dict[str, Any]] = {
     f"annotator_groups ({groups})": {"story": "annotator_groups", "groups": groups} for groups in (1, 2, 3)
 }
@@ -52,7 +63,7 @@ def auto(
     stories: StorySet | Iterable[str | Story] | str | Story | None = None,
     method: str = "em",
     weights: str = "parts",
-    votes: float = VOTES,
+    votes: float | None = None,
     misled: float | None = None,
     folds: int | None = None,
     seed: int = 0,
@@ -71,8 +82,7 @@ def auto(
     Args:
         annotations: who labelled what.
         stories: the stories to fit: a name, a function, several of them, or by name
-            ``{"story": …, hyperparameter: …}``; :data:`DEFAULT_SET` by default, or :data:`DEFAULT_SET_UNNAMED` where
-            no worker is named.
+            ``{"story": …, hyperparameter: …}``; those of :func:`default_set` by default.
         method: the engine of the fits whose labels are averaged; ``"svi"`` and ``"nuts"`` give the workers' scores
             intervals.
         weights: ``"parts"``, by which stories of which one is another with a part over it, such as errors that workers
@@ -81,7 +91,8 @@ def auto(
             they predict held-out annotations, over K folds refitted by EM whatever the fits' engine: the mixture that
             predicts best.
         votes: share of the label probabilities that are the votes' of a task with hardly any annotations, from 0 to
-            below 1; of one with ten it is half of that (:class:`.Posterior`).
+            below 1; of one with ten it is half of that (:class:`.Posterior`). By default 0.5, and 0 where annotations
+            are levels of another truth, which name no class.
         misled: the share of tasks that is expected to mislead the whole crowd, from 0 to below 1; what is usual by
             default (:mod:`.misled`).
         folds: K, of the comparison of ``weights="stacking"``; 5 by default.
@@ -100,13 +111,14 @@ def auto(
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights={weights!r}: one of {', '.join(map(repr, WEIGHTS))} is needed")
-    votes, misled = share_of_votes(votes), None if misled is None else checked(misled)
+    usual = 0.0 if annotations.scored else VOTES
+    votes, misled = share_of_votes(usual if votes is None else votes), None if misled is None else checked(misled)
     chosen = story_set(stories, annotations)
     _check_folds(folds, weights, len(chosen))
     fit_one = partial(fit_story, method=method, seed=seed, progress=False)
     fits, left_out = fit_each(chosen, annotations, fit_one, options, checkpoints, progress=progress)
     if weights == "parts":
-        shares = DEFAULT_SHARES if chosen is DEFAULT_SET else dict.fromkeys(fits, 1.0)
+        shares = _shares(chosen) if stories is None else dict.fromkeys(fits, 1.0)
         return Posterior(fits, weights_of_parts(fits, shares), None, left_out, votes, misled)
     if weights == "equal" or len(fits) == 1:
         return Posterior(fits, equal_weights(fits), None, left_out, votes, misled)
@@ -114,6 +126,27 @@ def auto(
     comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=progress)
     comparison.attrs["how"] = f"{folds} folds of the annotations, for each of which every story was refitted by EM"
     return Posterior(fits, comparison["weight"].reindex(list(fits)), comparison, left_out, votes, misled)
+
+
+def default_set(annotations: Annotations) -> dict[str, dict[str, Any]]:
+    """Return the default set of stories of these annotations, in the form of :data:`DEFAULT_SET`.
+
+    It is :data:`DEFAULT_SET`, of more than two ordered classes with :data:`ORDERED` beside;
+    :data:`DEFAULT_SET_LEVELS` where annotations are levels of another truth, and :data:`DEFAULT_SET_UNNAMED` where no
+    worker is named.
+    """
+    if not annotations.named:
+        return DEFAULT_SET_UNNAMED
+    if annotations.scored:
+        return DEFAULT_SET_LEVELS
+    return DEFAULT_SET | (ORDERED if annotations.kind.in_order and annotations.n_classes > 2 else {})
+
+
+def _shares(stories: StorySet) -> dict[str, float]:
+    """Return the weight of each story of a default set without a look at the annotations."""
+    added = dict.fromkeys(ORDERED, ORDERED_SHARE) if ORDERED.keys() <= stories.keys() else {}
+    known = {name: share * (1 - sum(added.values())) for name, share in DEFAULT_SHARES.items()} | added
+    return {name: known.get(name, 1.0) for name in stories}
 
 
 def fit_each(
@@ -148,7 +181,10 @@ def fit_each(
     with progress_bar("stories", len(stories), show=progress) as bar:
         for number, (name, about) in enumerate(stories.items()):
             bar(number, name)
-            own: dict[str, Any] = {"story": name, **about, **options}
+            own: dict[str, Any] = {"story": name, **about}
+            if options.get("classifier") is not None:
+                own.pop("truth_prior", None)
+            own |= {option: value for option, value in options.items() if value is not None or option not in own}
             own["checkpoints"] = None if kept.folder is None else kept.within(f"story {number}")
             try:
                 fits[name] = fit_one(own.pop("story"), annotations, **own)
@@ -182,7 +218,7 @@ def story_set(
         annotations: the data; the default depends on whether workers are named.
     """
     if stories is None:
-        return DEFAULT_SET if annotations.named else DEFAULT_SET_UNNAMED
+        return default_set(annotations)
     if isinstance(stories, Mapping):
         return {str(name): dict(about) for name, about in stories.items()}
     several = [stories] if isinstance(stories, str) or callable(stories) else stories

@@ -151,11 +151,12 @@ def without_order(parameters):
             "annotator_groups",
             {"membership": "worker", "groups": 2, "diagonal": 6.0, "quantities": without_order},
         ),
+        ("ordinal_dawid_skene", {"n_classes": 3, "fall": 3.0, "shift": 0.2, "strength": 20.0}),
         ("common_individual", {"diagonal": 6.0}),
         ("common_individual", {"diagonal": 6.0, "embedding": 2, "features": X}),
     ],
 )
-def test_the_five_stories_are_calibrated(story, options):
+def test_stories_whose_priors_name_the_classes_are_calibrated(story, options):
     found = cp.calibrate(story, n_simulations=300, seed=1000, **SIZES | options)
     assert adjusted(found) > CHANCE
     assert found.divergences < 0.001 * 300 * 504

@@ -7,7 +7,16 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.comparison.default_set import DEFAULT_SET, DEFAULT_SET_UNNAMED, DEFAULT_SHARES, story_set
+from crowdppl.data.kinds import NOMINAL
+from crowdppl.inference.comparison.default_set import (
+    DEFAULT_SET,
+    DEFAULT_SET_LEVELS,
+    DEFAULT_SET_UNNAMED,
+    DEFAULT_SHARES,
+    ORDERED_SHARE,
+    ORDERED_STORY,
+    story_set,
+)
 from crowdppl.inference.comparison.weights import weights_of_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
@@ -161,7 +170,7 @@ def test_the_summary_has_classes_and_workers_as_that_of_a_fit(stacked):
 def test_unnamed_annotations_have_a_default_set_of_stories_that_need_no_names():
     unnamed = cp.load_dataset("anesthesia").replace(worker=None)
     assert story_set(None, unnamed) is DEFAULT_SET_UNNAMED
-    assert story_set(None, cp.load_dataset("anesthesia")) is DEFAULT_SET
+    assert story_set(None, cp.load_dataset("anesthesia").replace(kind=NOMINAL)) == DEFAULT_SET
     assert DEFAULT_SHARES.keys() == DEFAULT_SET.keys()
     assert sum(DEFAULT_SHARES.values()) == pytest.approx(1)
 
@@ -218,3 +227,29 @@ def test_the_summary_says_what_the_prior_of_shared_errors_expects_where_it_judge
     assert said == shared.summary().facts["shared errors"]
     assert "(the prior expects 27%)" in said
     assert "(the prior expects 30%, and hardly anything but gold labels tells otherwise)" in said
+
+
+GRADES = pd.DataFrame(
+    [(t, w, min(max(t % 4 + (w == t % 3) - (w == 3), 0), 3)) for t in range(20) for w in range(4)],
+    columns=["task", "worker", "label"],
+)
+
+
+def test_the_default_set_has_an_ordinal_story_where_more_than_two_classes_are_ordered():
+    ordered, nominal = (cp.Annotations.from_frame(GRADES, ordered=given) for given in (True, False))
+    assert list(story_set(None, ordered)) == [*DEFAULT_SET, ORDERED_STORY]
+    assert list(story_set(None, nominal)) == list(DEFAULT_SET)
+    two = cp.Annotations.from_frame(GRADES.assign(label=GRADES["label"] // 2), ordered=True)
+    assert list(story_set(None, two)) == list(DEFAULT_SET)
+    assert story_set(None, cp.Annotations.from_frame(GRADES, truth_classes=["no", "yes"])) == DEFAULT_SET_LEVELS
+    fit = cp.fit("auto", ordered, progress=False, max_iterations=20)
+    assert fit.fits[ORDERED_STORY].model.truth_prior == cp.SmoothPrevalence()
+    assert fit.weights[ORDERED_STORY] == pytest.approx(ORDERED_SHARE)
+    assert fit.weights["one_coin"] == pytest.approx((1 - ORDERED_SHARE) * DEFAULT_SHARES["one_coin"])
+    assert fit.weights.sum() == pytest.approx(1)
+
+
+def test_a_truth_prior_that_is_given_is_that_of_the_ordinal_story_too():
+    ordered = cp.Annotations.from_frame(GRADES, ordered=True)
+    fit = cp.fit("auto", ordered, truth_prior="uniform", progress=False, max_iterations=5)
+    assert fit.fits[ORDERED_STORY].model.truth_prior == fit.fits["dawid_skene"].model.truth_prior

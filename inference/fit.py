@@ -27,7 +27,7 @@ from .fit_story import fit_story
 from .result import Fit
 from .sources.on_disk import IN_MEMORY
 
-QUALITIES = ("shared", "by_question")
+QUALITIES = ("shared", "by_question", "pooled")
 """What a worker's quality is where several questions are asked about a task."""
 
 Readable = str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any
@@ -100,7 +100,9 @@ def fit(
             do not tell. The others of the group have no annotations then.
         quality: where several questions are asked about a task, ``"shared"`` for one quality of a worker on all of
             them; ``"by_question"`` for parameters of each worker on each question
-            (:meth:`.Annotations.by_question`), which frames by worker have as a level.
+            (:meth:`.Annotations.by_question`), which frames by worker have as a level; ``"pooled"`` for these drawn
+            towards parameters of the worker on all questions, by a strength that is learned, ``question_share``. Of
+            annotations in memory on one device.
         seed: the same seed gives the same result, to the last bit on one machine.
         backend: ``"numpyro"``; or ``"pyro"`` (the extra ``pyro``), which a torch module as classifier chooses by
             itself: SVI then takes Pyro's guides, and NUTS is Pyro's, on the density of the same story.
@@ -163,6 +165,10 @@ def fit(
     if isinstance(story, str) and story not in (known := [*KNOWN_STORIES, *ALIASES, *BASELINES, "auto"]):
         raise unknown_name("story", story, known)
     annotations = _with_quality(_annotations_of(annotations, tell=progress), quality)
+    if quality == "pooled":
+        if devices is not None:
+            raise ValueError(f"devices={devices!r}: quality='pooled' is of annotations on one device; leave it out")
+        options = options | {"pooled_questions": True}
     keeping = CheckpointOptions.of(checkpoint, every, resume, folder)
     in_memory = not isinstance(annotations, Scan)
     if in_memory and folder is not None:
@@ -193,7 +199,7 @@ def _with_quality(annotations: Any, quality: str) -> Any:
         return annotations
     if not isinstance(annotations, Annotations):
         raise ValueError(f"quality={quality!r}: annotations in memory are needed, made with question=; {IN_MEMORY}")
-    return annotations.by_question()
+    return annotations.by_question(shared=quality == "pooled")
 
 
 def _annotations_of(data: Any, *, tell: bool) -> Any:

@@ -197,7 +197,7 @@ class Steps(NamedTuple):
 
 def _has_parts(model: Model) -> bool:
     """Return whether the story has shared errors or difficulties of tasks, whose trajectories take too long."""
-    return any(model.hyperparameters.get(name) for name in GENERAL)
+    return any(model.hyperparameters.get(name) for name in GENERAL if name != "pooled_questions")
 
 
 def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from ...data import Annotations, Ids
 from ...data.padding import PaddedAnnotations, padded, unread
 from ...models import Story
 from ...models.parts.contract import is_promised
+from ...models.parts.general import are_portable
 from .enumerated import Density, Parameters, density, site_dims
 from .model import Model
 from .programs import compiled
@@ -105,6 +106,7 @@ def promises_it(model: Model) -> bool:
     others = (value for name, value in model.hyperparameters.items() if name != "truth_prior")
     return (
         is_promised(model.story)
+        and are_portable(model.hyperparameters)
         and not _has_own_network(model)
         and (prior is None or is_promised(type(prior)))
         and all(isinstance(value, PLAIN) for value in others)

@@ -47,6 +47,9 @@ SHOWN_ITEMS = 10  # of those that were compared, the best ones
 SHOWN = 9  # numbers of a hyperparameter, of larger ones the shape is; families of workers
 
 
+DECISIVE = {"no_agreement": "use none of these labels without gold labels: workers agree no more than by chance"}
+"""What the first line says of findings by which a fit is of no use, by their code."""
+
 NOTHING = Findings()
 
 
@@ -59,9 +62,15 @@ class Summary:
     tables: dict[str, pd.DataFrame]
     findings: Findings = NOTHING
 
+    @property
+    def headline(self) -> str:
+        """The title, and what makes the fit of no use."""
+        codes = {each.code for each in self.findings if each.severity == "warning"}
+        return "; ".join([self.title, *(said for code, said in DECISIVE.items() if code in codes)])
+
     def __str__(self) -> str:
         width = max(map(len, self.facts))
-        lines = [self.title, "", *(f"{name:<{width}}  {text}" for name, text in self.facts.items())]
+        lines = [self.headline, "", *(f"{name:<{width}}  {text}" for name, text in self.facts.items())]
         for name, table in self.tables.items():
             lines += ["", name, table.to_string(float_format="{:.3f}".format)]
         return "\n".join([*lines, *(f"\nWarning: {text}" for text in sentences(self.findings))])
@@ -70,7 +79,7 @@ class Summary:
 
     def _repr_html_(self) -> str:
         tables = {name: Markup(table.to_html(float_format="{:.3f}".format)) for name, table in self.tables.items()}
-        return sheet(self.title, self.facts, tables, sentences(self.findings))
+        return sheet(self.headline, self.facts, tables, sentences(self.findings))
 
 
 def summary(fit: Posterior, interval: float = INTERVAL) -> Summary:

@@ -1,4 +1,4 @@
-"""Parts that any story takes, by hyperparameters beside its own: errors that workers share, difficulty of tasks."""
+"""Parts that any story takes, by hyperparameters beside its own: errors that workers share, difficulty, pooling."""
 
 import functools
 import inspect
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...data.numbers import truth_value
-from . import shared_error, task_difficulty
+from . import pooled_questions, shared_error, task_difficulty
 from .story_error import StoryError
 
 Story = Callable[..., None]
@@ -24,15 +24,18 @@ class Part:
         says: what it is, in the plural.
         defaults: of all its hyperparameters, by name.
         over: the story and the part's other hyperparameters to the story with the part.
+        is_portable: whether it reads no identifiers, so that padded data give the same.
     """
 
     name: str
     says: str
     defaults: Mapping[str, Any]
     over: Callable[..., Story]
+    is_portable: bool = True
 
 
 PARTS = (
+    Part("pooled_questions", "pooled questions", pooled_questions.GENERAL, pooled_questions.pooling, is_portable=False),
     Part("shared_error", "shared errors", shared_error.GENERAL, shared_error.sharing),
     Part("task_difficulty", "difficulties of tasks", task_difficulty.GENERAL, task_difficulty.hardening),
 )
@@ -43,6 +46,7 @@ GENERAL: dict[str, Any] = {name: value for part in PARTS for name, value in part
 """Hyperparameters that every story takes, with their defaults."""
 
 SAYS = {
+    "pooled_questions": "whether a worker's quality on a question is near that on all; cp.fit(…, quality='pooled').",
     "shared_error": "whether workers may fall for the same wrong class of a task.",
     "worker_families": "which workers err together, as families by worker; else all do.",
     "shared_weight": "how many pseudo-annotations the prior of the shared errors counts like.",
@@ -148,6 +152,11 @@ def hyperparameters_of(story: Story) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD} | GENERAL
 
 
+def are_portable(hyperparameters: Mapping[str, Any]) -> bool:
+    """Return whether the parts that are asked for give on padded data what they give on the data themselves."""
+    return all(part.is_portable or not hyperparameters.get(part.name) for part in PARTS)
+
+
 def takes_any(story: Story) -> bool:
     """Return whether a story takes hyperparameters of any name."""
     return any(p.kind is inspect.Parameter.VAR_KEYWORD for p in inspect.signature(story).parameters.values())
@@ -156,4 +165,5 @@ def takes_any(story: Story) -> bool:
 def coordinates(hyperparameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return the labels of the dimensions of the parts' parameters, by name."""
     found = shared_error.coordinates(hyperparameters)
+    found |= {pooled_questions.DIM: pooled_questions.OF} if hyperparameters.get("pooled_questions") else {}
     return found | ({task_difficulty.DIM: task_difficulty.LEVELS} if hyperparameters.get("task_difficulty") else {})

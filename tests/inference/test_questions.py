@@ -253,3 +253,13 @@ def test_totals_are_of_several_questions_with_an_order(table):
     three = cp.Annotations.from_frame(table.assign(label=["a", "b", "c"] * (len(table) // 3)), question="question")
     with pytest.raises(cp.AnnotationError, match="have no order"):
         cp.fit("majority_vote", three).totals  # noqa: B018
+
+
+def test_the_first_line_of_the_summary_says_that_scores_are_noise():
+    rng = np.random.default_rng(0)
+    rows = [(i, j, name, int(rng.integers(1, 4))) for i in range(150) for j in range(5) for name in QUESTIONS]
+    noise = pd.DataFrame(rows, columns=["task", "worker", "question", "label"])
+    annotations = cp.Annotations.from_frame(noise, question="question", ordered=True)
+    first = str(cp.fit("majority_vote", annotations).summary()).splitlines()[0]
+    assert first.startswith("majority_vote")
+    assert "use none of these labels without gold labels" in first

@@ -15,6 +15,7 @@ from .kinds import listed_classes
 from .long import Missing, csv_fields, long_fields
 from .nested import nested_rows, read_nested
 from .repeats import Repeats
+from .tags import tag_fields
 from .text_files import check_encoding, check_roles, suffix_of
 from .wide import count_rows, matrix_rows
 
@@ -200,6 +201,40 @@ class Constructors:
                 **options,
             )
         )
+
+    @classmethod
+    def from_tags(
+        cls,
+        frame: Any,
+        *,
+        task: str = "task",
+        worker: str | None = "worker",
+        tags: str = "tags",
+        separator: str = "|",
+        known: Iterable[Any] | None = None,
+        gold: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Return annotations of a table whose cells have several tags: yes or no to each tag, which are questions.
+
+        A row says of every tag that the table knows whether it was given.
+
+        Args:
+            frame: a table with one row for each annotation.
+            task: the column of tasks.
+            worker: the column of workers; None where no worker is named.
+            tags: the column of tags: lists, or text with a separator, such as "sports|politics". An empty cell is of a
+                worker who gave no tag.
+            separator: between the tags of a text.
+            known: all tags in the wanted order, also those that nobody gave; else the tags used, as they come.
+            gold: true tags of some tasks: a dictionary task -> tags, or a table with the columns of tasks and tags.
+            **options: as for `from_frame`.
+
+        Raises:
+            AnnotationError: a cell is no list of tags, a tag is none of `known`, there are fewer than two tags, or as
+                for `from_frame`.
+        """
+        return cls.from_frame(**tag_fields(frame, task, worker, tags, separator, known, gold) | options)
 
     @classmethod
     def from_csv(

@@ -222,3 +222,48 @@ def test_a_question_of_other_classes_is_refused_unless_classes_are_listed():
         cp.Annotations.from_frame(table, question="question")
     classes = ["yes", "no", "good", "bad"]
     assert cp.Annotations.from_frame(table, question="question", classes=classes).n_classes == 4
+
+
+TAGGED = pd.DataFrame({"task": ["a", "a", "b"], "worker": ["x", "y", "x"], "tags": ["sports|politics", " sports ", ""]})
+
+
+def test_tags_are_questions_of_yes_and_no():
+    annotations = cp.Annotations.from_tags(TAGGED, gold={"b": ["politics"]})
+    assert list(annotations.questions) == ["sports", "politics"]
+    assert list(annotations.classes) == ["no", "yes"]
+    assert cells(annotations) == sorted(
+        [
+            ("a", "sports", "x", "yes"),
+            ("a", "politics", "x", "yes"),
+            ("a", "sports", "y", "yes"),
+            ("a", "politics", "y", "no"),
+            ("b", "sports", "x", "no"),
+            ("b", "politics", "x", "no"),
+        ]
+    )
+    assert gold_by_pair(annotations) == {("b", "sports"): "no", ("b", "politics"): "yes"}
+
+
+def test_lists_of_tags_and_other_separators_are_the_same():
+    wanted = cells(cp.Annotations.from_tags(TAGGED))
+    listed = TAGGED.assign(tags=[["sports", "politics"], ["sports", "sports"], None])
+    comma = TAGGED.assign(tags=TAGGED["tags"].str.replace("|", ","))
+    assert cells(cp.Annotations.from_tags(listed)) == wanted
+    assert cells(cp.Annotations.from_tags(comma, separator=",")) == wanted
+
+
+def test_all_known_tags_are_asked():
+    annotations = cp.Annotations.from_tags(TAGGED, known=["politics", "sports", "arts"])
+    assert list(annotations.questions) == ["politics", "sports", "arts"]
+    assert annotations.votes()[annotations.question == 2].tolist() == [[2, 0], [1, 0]]
+
+
+def test_tags_that_cannot_be_are_refused_with_their_place():
+    with pytest.raises(cp.AnnotationError, match="the tag 'politics' is none of known="):
+        cp.Annotations.from_tags(TAGGED, known=["sports", "arts"])
+    with pytest.raises(cp.AnnotationError, match=r"column 'tags', row 2: 3.*no list of tags"):
+        cp.Annotations.from_tags(TAGGED.assign(tags=[["a"], ["b"], 3]))
+    with pytest.raises(cp.AnnotationError, match=r"tags are \['sports'\], and two are needed"):
+        cp.Annotations.from_tags(TAGGED.assign(tags="sports"))
+    with pytest.raises(cp.AnnotationError, match="labels"):
+        cp.Annotations.from_tags(TAGGED, tags="labels")

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import typer
-from scipy.stats import kendalltau, spearmanr
+from scipy.stats import kendalltau, rankdata, spearmanr
 from support.data import read_annotations, read_gold
 from support.report import Report
 
@@ -46,6 +46,7 @@ def main(gold: int = 50, draws: int = 5, write: bool = False) -> None:
         rows.append({"method": story} | averaged(each))
     last = {"method": "asked", "Kendall": "", "Spearman": "", "MAE": "16.5"}
     report.table(f"{gold} gold labels, mean of {draws} draws, the other tasks", [*rows, last])
+    report.table("a truth of two classes: above the middle of the scale or not, no gold label", of_two(frame, truth))
     report.note(
         "One panel: 11 judges, 300 tasks, the mean of 15 human ratings cut into tens. What was asked was measured on "
         "ratings before they were cut, where the mean score has a Kendall's tau of .543 and an MAE of 26.0. The prior "
@@ -56,6 +57,32 @@ def main(gold: int = 50, draws: int = 5, write: bool = False) -> None:
     )
     if write:
         report.write()
+
+
+def of_two(frame: pd.DataFrame, truth: pd.Series) -> list[dict[str, object]]:
+    """Scores of labels where the truth is whether the mean rating is above the middle, and the scores are levels."""
+    levels = range(POINTS)
+    annotations = cp.Annotations.from_frame(frame, ordered=levels, truth_classes=["no", "yes"])
+    is_yes = (truth.loc[list(annotations.tasks)] >= POINTS / 2).to_numpy()
+    mean = frame.groupby("task")["label"].mean().loc[list(annotations.tasks)].to_numpy() / max(levels)
+    found = {"mean score": mean} | {
+        f"{story} {title}".strip(): np.asarray(cp.fit(story, given, progress=False).posterior)[:, 1]
+        for story, title, given in (
+            ("majority_vote", "of verdicts", annotations.verdicts()),
+            ("auto", "of verdicts", annotations.verdicts()),
+            *((story, "", annotations) for story in ("ordinal_dawid_skene", "graded_response", "score_factor", "auto")),
+        )
+    }
+    return [{"method": name} | of_classes(yes, is_yes) for name, yes in found.items()]
+
+
+def of_classes(yes: np.ndarray, is_yes: np.ndarray) -> dict[str, str]:
+    """AUC, accuracy and mean log-score of the probabilities of the second class."""
+    log_score = np.log(np.maximum(np.where(is_yes, yes, 1 - yes), 1e-6)).mean()
+    ranks = rankdata(yes)[is_yes].sum()
+    auc = (ranks - is_yes.sum() * (is_yes.sum() + 1) / 2) / (is_yes.sum() * (~is_yes).sum())
+    values = {"AUC": auc, "accuracy": ((yes > 0.5) == is_yes).mean(), "log-score": log_score}
+    return {name: f"{value:.3f}" for name, value in values.items()}
 
 
 def expected(story: str, annotations: cp.Annotations, gold: pd.Series | None = None) -> pd.Series:

@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 import typer
@@ -13,10 +13,7 @@ from support.report import Report
 import crowdppl as cp
 
 STORIES = ("dawid_skene", "auto", "majority_vote")
-COPYING = {name: make for name, make in UNTRUSTWORTHY.items() if name.startswith("copies")}
-COPYING["judges_llmbar"] = lambda rng: cp.load_dataset("judges_llmbar")
 NEAR = 0.1  # by which the mean confidence may be above the accuracy of labels that need no warning
-Shape = Callable[[np.random.Generator], cp.Annotations]
 QUICK_NUTS = {"chains": 2, "warmup": 300, "draws": 200}
 REAL = (
     "bluebird", "dog", "rte", "trec", "adult", "product", "sentiment", "weather_amt", "movie_sp", "labelme", "music",
@@ -44,10 +41,6 @@ def main(draws: int = 20, engines: str = "em", real: bool = True, only: str = ""
             for story, engine in asked
         ]
         report.table(name, rows)
-    report.table(
-        "Workers who copy, in full and as one worker (`copies=`)",
-        [_as_one(shape, make, story, draws) for shape, make in COPYING.items() for story in ("dawid_skene", "auto")],
-    )
     if real:
         report.table("Eleven open crowds, dawid_skene and auto by EM", [_of_real(name) for name in REAL])
     report.note(
@@ -96,26 +89,6 @@ def _row(
         "codes": ", ".join(f"{code} {n / len(codes):.0%}" for code, n in counted.most_common()),
     }
     print(*row.values(), f"{time.perf_counter() - begin:.0f} s", sep=" | ", flush=True)
-    return row
-
-
-def _as_one(shape: str, make: Shape, story: str, draws: int) -> dict[str, object]:
-    """A row for crowds of one shape: accuracy and mean probability of the labels by what `copies` says."""
-    found: dict[str, list[tuple[float, float]]] = {"keep": [], "one": []}
-    for seed in range(1 if shape == "judges_llmbar" else draws):
-        annotations = make(np.random.default_rng(seed))
-        gold = np.asarray(annotations.gold)
-        for rule, values in found.items():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                fit = cp.fit(story, annotations.without_gold(), copies=rule, progress=False)
-            right = fit.posterior.argmax(1)[gold >= 0] == gold[gold >= 0]
-            values.append((float(right.mean()), float(fit.posterior.max(1).mean())))
-    row: dict[str, object] = {"crowd": shape, "fit": f"{story}, em"}
-    for rule, values in found.items():
-        accuracy, confidence = np.mean(values, axis=0)
-        row |= {f"accuracy, {rule}": f"{accuracy:.3f}", f"confidence, {rule}": f"{confidence:.2f}"}
-    print(*row.values(), sep=" | ", flush=True)
     return row
 
 

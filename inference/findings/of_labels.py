@@ -64,7 +64,8 @@ def _of_totals(of: Any) -> Iterator[Said]:
 def turned_around(of: Labels) -> Iterator[Said]:
     """Labels by which workers are hardly better than chance in the mean, so that the other party may be right.
 
-    It is said from a doubt of 5 % on (:mod:`.reversal`), which speaks of ten workers or more.
+    It is said from a doubt of 5 % on (:mod:`.reversal`), which speaks of ten workers or more: of none of 60 healthy
+    crowds, and of four in ten of two classes where everybody guesses (``benchmarks/one_finding.py``).
     """
     doubt = reversal_doubt(of.annotations, of.posterior)
     if doubt > DOUBT:

@@ -166,6 +166,15 @@ def test_scores_of_items_as_the_prior_are_those_of_the_story():
     same_story(Model(KNOWN_STORIES["dawid_skene"], {}), compared.replace(mirrored=mirrored))
 
 
+@pytest.mark.parametrize("story", ["score_factor", "graded_response", "ordinal_dawid_skene"])
+def test_levels_of_another_truth_are_those_of_the_story(story):
+    """Two classes and four levels, which stand after them."""
+    annotations, rng = annotations_of(2, 3), np.random.default_rng(5)
+    label = (2 + rng.integers(0, 4, annotations.n_rows)).astype(np.int32)
+    levels = annotations.replace(label=label, abstentions=Ids.range(4), scored=True)
+    same_story(Model(KNOWN_STORIES[story], {}), levels)
+
+
 @pytest.mark.parametrize("scale", [0.2, None])
 def test_a_smooth_prevalence_is_that_of_the_story(scale):
     same_story(Model(KNOWN_STORIES["dawid_skene"], {"truth_prior": SmoothPrevalence(scale)}), annotations_of(3, 3))

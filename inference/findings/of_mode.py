@@ -17,7 +17,8 @@ def mode_of_many(of: Fitted) -> Iterator[Said]:
     The mode is one of many sets of parameters that the annotations allow, and its label probabilities know nothing of
     the others. Of crowds drawn with shared errors and difficulties of tasks, 20 classes, 1,000 tasks and five
     annotations each, EM says that 99 % of the labels are right where 85 to 90 % are: a warning. With one of these parts
-    it is a note.
+    it is a note. Of healthy crowds it is said where there are ten classes, at a mean probability of .99 and an accuracy
+    of .92 (``benchmarks/one_finding.py``).
     """
     parts = [part for part in PARTS if of.model.hyperparameters.get(part.name)]
     if of.method != "em" or not parts:

@@ -164,16 +164,16 @@ def test_another_reading_is_said_where_a_majority_takes_one_class_for_another():
 
 def test_votes_of_a_majority_that_takes_a_class_for_another_are_warned_of_and_those_of_healthy_crowds_are_not():
     found = []
-    for seed in range(10):
+    for seed in range(4):
         annotations = drawn("wrong majority", seed).without_gold()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fit = cp.fit("majority_vote", annotations, progress=False)
         found += findings_of(fit, "wrong_majority")
-    assert len(found) >= 7
-    assert [(one.values["label"], one.values["other"]) for one in found].count(("2", "1")) >= 7
+    assert len(found) >= 3
+    assert {(one.values["label"], one.values["other"]) for one in found} == {("2", "1")}
     assert all(one.values["share"] > 0.7 * one.values["share_other"] for one in found)
-    healthy = [by_votes(drawn(shape, seed)) for shape in HEALTHY for seed in range(5)]
+    healthy = [by_votes(drawn(shape, seed)) for shape in HEALTHY for seed in range(2)]
     assert not any("wrong_majority" in codes for codes in healthy)
 
 

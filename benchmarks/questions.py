@@ -51,9 +51,9 @@ def main(write: bool = False) -> None:
         f"Log-scores in nats an annotation, mean over {FOLDS} folds of the tasks and the three raters; asked are "
         f"{ASKED} more than of each question alone. Two raters' scores of coherence are equal on all tasks, so that "
         "nothing is left to win there. 8 kinds are the default, which was chosen with this rubric in view. "
-        "On rubric_amt the first line of the summary warns; that the intervals of every worker's informativeness include none, and "
-        "that labels are not surer than the prevalence, is asked: the entropies are of a label and of its question's "
-        "prevalence, in nats."
+        "On rubric_amt the first line of the summary warns; that the intervals of every worker's informativeness "
+        "include none, and that labels are not surer than the prevalence, is asked: the entropies are of a label and "
+        "of its question's prevalence, in nats."
     )
     if write:
         report.write()

@@ -83,5 +83,5 @@ bench: $(VENV)/.test  ## run the scripts in benchmarks/ one after the other
 	@for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:  ## remove the environment and everything that is built
-	rm -rf $(VENV) build dist docs/modules docs/notebooks docs/explanation/architecture.rst docs/explanation/contracts.rst *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/modules docs/notebooks docs/reference *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

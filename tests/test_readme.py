@@ -43,15 +43,8 @@ def test_every_python_block_runs_on_a_readers_own_table(tmp_path, monkeypatch):
         exec(compile(block, "README.md", "exec"), names)
     expected = np.array(["no", "yes"])[truth]
     assert (names["fit"].labels["label"].to_numpy() == expected).mean() > 0.9
-    assert (names["mine"].labels["label"].to_numpy() == expected).mean() > 0.9
-    right = names["learnt"].predict_proba(names["x_test"]).argmax(1) == names["y_test"]
-    assert right.mean() > 0.8  # the crowd's plurality is right of three quarters of the training images
     assert {"accuracy_low", "accuracy_high"} <= set(names["sampled"].workers)
     assert (tmp_path / "my-fit" / "posterior.nc").exists()
-    matched = np.asarray(names["draws"]["confusion"]).mean((0, 1))  # each class has been given its own name
-    assert (matched.diagonal() > 0.6).all()
-    drawn = (np.asarray(names["truth"]).mean(0) > 0.5).astype(int)  # by NumPyro's own NUTS and enumeration
-    assert (np.array(["no", "yes"])[drawn] == names["sampled"].labels["label"].to_numpy()).mean() > 0.95
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -71,7 +64,8 @@ def test_files_that_the_readme_links_to_exist():
 def test_the_table_of_stories_has_each_of_them_once():
     from crowdppl import list_stories
 
-    (table,) = re.findall(r"\n\| story .*?\n\n", README, flags=re.DOTALL)
+    page = (ROOT / "docs" / "stories.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"\n\| story .*?\n\n", page, flags=re.DOTALL)
     assert sorted(re.findall(r"^\| `(\w+)`", table, flags=re.MULTILINE)) == sorted(list_stories().index)
 
 

@@ -41,15 +41,19 @@ def main(write: bool = False) -> None:
         pd.DataFrame({name: {m: figures[place] for m, figures in by.items()} for name, by in found.items()}).T
         for place in range(3)
     ]
-    for title, table in zip(("Accuracy, in percent of the gold tasks", "Mean log-score of the gold label, in nats"), tables):
+    titles = "Accuracy, in percent of the gold tasks", "Mean log-score of the gold label, in nats"
+    for title, table in zip(titles, tables[:2], strict=True):
         table.loc["mean of the ten"] = table.mean()
         report.table(title, [{"dataset": str(name), **row} for name, row in table.iterrows()])
     seconds = tables[2].sum()
-    of_all = {m: float(seconds[m] / seconds[PEER]) for m in seconds.index}
-    report.table("Processor time for all ten, over that of crowd-kit's DawidSkene", [of_all])
+    report.table(
+        "Processor time for all ten, over that of crowd-kit's DawidSkene",
+        [{str(method): float(seconds[method] / seconds[PEER]) for method in seconds.index}],
+    )
     report.note(
-        "By EM. Of several annotations of a worker to a task the first counts. A tie between classes counts for its share. "
-        "crowd-kit's DawidSkene has 100 iterations. Time is of one process, with what it compiles or finds in the cache."
+        "By EM. Of several annotations of a worker to a task the first counts. A tie between classes counts for its "
+        "share. crowd-kit's DawidSkene has 100 iterations. Time is of one process, with what it compiles or finds "
+        "in the cache."
     )
     if write:
         report.write()

@@ -1,4 +1,4 @@
-"""Sphinx's settings, and the pages that are written before it reads: one for each module, and copies of files at the root.
+"""Sphinx's settings, and the pages that are written before it reads: rooms, stories, and copies of the notebooks.
 
 ``make docs`` builds build/docs. Nothing is fetched, neither when the pages are built nor when they are read.
 """
@@ -23,7 +23,14 @@ project = "crowdppl"
 author = "The crowdppl authors"
 version = release = crowdppl.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx_design", "myst_nb", "mathml"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_design",
+    "myst_nb",
+    "mathml",
+]
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "crowdppl"
@@ -198,8 +205,8 @@ def readable(app: Any, what: str, name: str, thing: Any, options: Any, signature
 def find_public(app: Any, env: Any, node: Any, content: Any) -> Any:
     """Find what a docstring refers to by the module that it stands in, or that has no docstring of its own.
 
-    Public things are documented as ``crowdppl.name``. What the package has and the reference has not is left without a link;
-    what does not exist stays an error.
+    Public things are documented as ``crowdppl.name``. What the package has and the reference has not is left
+    without a link; what does not exist stays an error.
     """
     if node.get("refdomain") != "py":
         return None

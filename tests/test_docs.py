@@ -29,8 +29,6 @@ SLOW = {"choose_a_story", "judges", "plan_annotations", "large_data", "calibrati
 CASES = [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in SLOW)) for path in WITH_CODE]
 
 
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", CASES)
 def test_every_python_block_of_a_page_runs_after_those_above_it(path, tmp_path, monkeypatch, capsys):

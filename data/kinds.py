@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -54,6 +54,10 @@ class Kind(Protocol):
 
     in_order: ClassVar[bool]
     """Whether the classes have an order, from the least to the greatest, that stories may use."""
+
+    @property
+    def order_is_stated(self) -> bool:
+        """Whether somebody says so, and not the labels alone, whose numbers may be codes."""
 
     def with_classes(
         self,
@@ -186,6 +190,11 @@ class Nominal:
     truth_prior: ClassVar[str] = "prevalence"
     in_order: ClassVar[bool] = False
 
+    @property
+    def order_is_stated(self) -> bool:
+        """Nobody does."""
+        return False
+
     def with_classes(
         self,
         label: Column,
@@ -299,11 +308,20 @@ class Ordered(Nominal):
 
     Votes, majority vote and label are those of nominal classes: whole numbers may be codes of classes without an order,
     which lose nothing by it. The order enters through distance, means and scores.
+
+    Attributes:
+        stated: whether somebody says that there is an order, and not the numbers alone.
     """
 
+    stated: bool = field(default=True, compare=False)
     name: ClassVar[str] = "ordered"
     remark: ClassVar[str] = "classes from the least to the greatest"
     in_order: ClassVar[bool] = True
+
+    @property
+    def order_is_stated(self) -> bool:
+        """Whether somebody says that there is an order."""
+        return self.stated
 
     def with_classes(
         self,
@@ -606,7 +624,7 @@ def kind_of(label: Column, classes: Any, ordered: bool | None, silent: Iterable[
         return (Ordered() if ordered is not False else NOMINAL), False
     alone = classes is None and label.categories is None
     scores = alone and are_scores(name for name in label.ids if name not in set(silent))
-    return (Ordered() if scores else NOMINAL), scores
+    return (Ordered(stated=False) if scores else NOMINAL), scores
 
 
 def are_scores(labels: Iterable[Any]) -> bool:

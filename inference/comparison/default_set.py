@@ -39,7 +39,7 @@ A story with one parameter for each worker is a voice beside the others: enough 
 ORDERED_STORY = "graded_response with a smooth prevalence"
 
 ORDERED: dict[str, dict[str, Any]] = {ORDERED_STORY: {"story": "graded_response", "truth_prior": SmoothPrevalence()}}
-"""What the default set of stories has beside :data:`DEFAULT_SET` where more than two classes are ordered."""
+"""What the default set of stories has beside :data:`DEFAULT_SET` where more than two classes are said to be ordered."""
 
 ORDERED_SHARE = 0.75
 """The weight of :data:`ORDERED` without a look at the annotations: ``benchmarks/ordered.py --shares``."""
@@ -131,15 +131,15 @@ def auto(
 def default_set(annotations: Annotations) -> dict[str, dict[str, Any]]:
     """Return the default set of stories of these annotations, in the form of :data:`DEFAULT_SET`.
 
-    It is :data:`DEFAULT_SET`, of more than two ordered classes with :data:`ORDERED` beside;
-    :data:`DEFAULT_SET_LEVELS` where annotations are levels of another truth, and :data:`DEFAULT_SET_UNNAMED` where no
+    It is :data:`DEFAULT_SET`, with :data:`ORDERED` beside it of more than two classes that are said to be ordered: whole
+    numbers alone may be codes. It is :data:`DEFAULT_SET_LEVELS` where annotations are levels of another truth, and :data:`DEFAULT_SET_UNNAMED` where no
     worker is named.
     """
     if not annotations.named:
         return DEFAULT_SET_UNNAMED
     if annotations.scored:
         return DEFAULT_SET_LEVELS
-    return DEFAULT_SET | (ORDERED if annotations.kind.in_order and annotations.n_classes > 2 else {})
+    return DEFAULT_SET | (ORDERED if annotations.kind.order_is_stated and annotations.n_classes > 2 else {})
 
 
 def _shares(stories: StorySet) -> dict[str, float]:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl.data.errors import AnnotationWarning
 from crowdppl.data.kinds import NOMINAL
 from crowdppl.inference.comparison.default_set import (
     DEFAULT_SET,
@@ -239,6 +240,10 @@ def test_the_default_set_has_an_ordinal_story_where_more_than_two_classes_are_or
     ordered, nominal = (cp.Annotations.from_frame(GRADES, ordered=given) for given in (True, False))
     assert list(story_set(None, ordered)) == [*DEFAULT_SET, ORDERED_STORY]
     assert list(story_set(None, nominal)) == list(DEFAULT_SET)
+    with pytest.warns(AnnotationWarning, match="taken as ordered"):
+        maybe_codes = cp.Annotations.from_frame(GRADES)
+    assert maybe_codes.kind == ordered.kind
+    assert list(story_set(None, maybe_codes)) == list(DEFAULT_SET)
     two = cp.Annotations.from_frame(GRADES.assign(label=GRADES["label"] // 2), ordered=True)
     assert list(story_set(None, two)) == list(DEFAULT_SET)
     assert story_set(None, cp.Annotations.from_frame(GRADES, truth_classes=["no", "yes"])) == DEFAULT_SET_LEVELS

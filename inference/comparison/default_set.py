@@ -131,9 +131,9 @@ def auto(
 def default_set(annotations: Annotations) -> dict[str, dict[str, Any]]:
     """Return the default set of stories of these annotations, in the form of :data:`DEFAULT_SET`.
 
-    It is :data:`DEFAULT_SET`, with :data:`ORDERED` beside it of more than two classes that are said to be ordered: whole
-    numbers alone may be codes. It is :data:`DEFAULT_SET_LEVELS` where annotations are levels of another truth, and :data:`DEFAULT_SET_UNNAMED` where no
-    worker is named.
+    It is :data:`DEFAULT_SET`, with :data:`ORDERED` beside it of more than two classes said to be ordered (whole
+    numbers alone may be codes); :data:`DEFAULT_SET_LEVELS` where annotations are levels of another truth, and
+    :data:`DEFAULT_SET_UNNAMED` where no worker is named.
     """
     if not annotations.named:
         return DEFAULT_SET_UNNAMED

@@ -38,6 +38,7 @@ html_theme_options = {
     "collapse_navigation": True,  # a sidebar with every module would take longer than all else
     "navigation_depth": 2,
     "show_toc_level": 2,
+    "secondary_sidebar_items": {"**": ["page-toc"], "stories": []},
     "navigation_with_keys": False,
     "footer_start": [],
     "footer_end": [],

@@ -11,6 +11,9 @@ are in random order (which has the mean 0), are
 
 but for terms of the order of one over a worker's number of tasks; of one class these are its entry of the product, and
 its entries of :math:`C`. A worker of one class alone adds nothing to either.
+
+Judges with scales of their own may never give the same of ordered classes, and rank the tasks alike. So of ordered
+classes x is also taken as the value of the annotation, a number.
 """
 
 from typing import NamedTuple
@@ -23,6 +26,7 @@ from .register import Labels, once
 
 LOOKED_AT = 500_000  # annotations; of more a sample of the tasks
 PRODUCTS = 3e7  # annotations times pairs of classes, likewise
+CLEAR = 3.0  # standard deviations from which agreement of values counts, where that of classes says less
 
 
 class FirstAnnotations(NamedTuple):
@@ -37,7 +41,8 @@ class BeyondChance(NamedTuple):
     """Agreement beyond chance: over all classes, and of each class ``(K,)``.
 
     Args:
-        z: the excess in standard deviations of workers who look at no task; 0 where it has none.
+        z: the excess in standard deviations of workers who look at no task; 0 where it has none. Of ordered classes it
+            is of their values where these agree clearly, and more than the classes do; so are the next two.
         share: the excess over what it would be if all workers gave the same, near the mean correlation of two workers.
         share_se: standard deviation of the share, of workers who look at no task; infinite without pairs.
         z_by_class: as ``z``, of the annotations as one class or another.
@@ -99,6 +104,13 @@ def agreement(annotations: Annotations) -> BeyondChance:
     most = of_pairs(np.sqrt(np.maximum(1 - (shares**2).sum(1), 0.0))[worker])
     deviation = np.sqrt(max(variance.sum() + of_classes, 0.0))
     z_by_class = np.where(variance > 1e-9, excess / np.sqrt(np.maximum(variance, 1e-9)), 0.0)
+    if annotations.kind.in_order:
+        values = annotations.kind.values(annotations.classes)
+        means, squares = shares @ values, shares @ values**2
+        variances = np.maximum(squares - means**2, 0.0)[worker]
+        alike, spread = of_pairs(values[label] - means[worker]), np.sqrt(of_pairs(variances))
+        if alike > CLEAR * spread and alike * deviation > excess.sum() * spread:
+            excess, deviation, most = np.array([alike]), spread, of_pairs(np.sqrt(variances))
     if most < 1e-9 or deviation < 1e-9:
         return BeyondChance(0.0, 0.0, np.inf, z_by_class, votes)
     return BeyondChance(excess.sum() / deviation, excess.sum() / most, deviation / most, z_by_class, votes)

@@ -15,6 +15,7 @@ from ...data import Annotations
 from .concentration import positive
 from .contract import promised
 from .derived import derived
+from .truth import ordered_classes
 from .truth_prior import ClassPrior
 
 USUAL, SPREAD = 0.1, 0.5
@@ -52,15 +53,16 @@ class SmoothPrevalence(ClassPrior):
         """Sample the walk and return the log-shares, ``(K,)``; those of each task's question, ``(N, K)``.
 
         Raises:
-            StoryError: the scale is not positive.
+            StoryError: the scale is not positive, or there are more than two classes, without an order.
         """
+        n_classes = ordered_classes(annotations, "truth_prior=cp.SmoothPrevalence()")
         if self.scale is None:
             scale = numpyro.sample("prevalence_scale", dist.LogNormal(jnp.log(USUAL), SPREAD))
         else:
             scale = positive("scale", self.scale, "standard deviation of steps")
         asked = annotations.question is not None
         with numpyro.plate("question", len(annotations.questions), dim=-1) if asked else nullcontext():
-            steps = dist.Normal(0.0, 1.0).expand([annotations.n_classes - 1]).to_event(1)
+            steps = dist.Normal(0.0, 1.0).expand([n_classes - 1]).to_event(1)
             step = numpyro.sample("prevalence_step", steps, infer={"event_dims": ["gap"]})
         walk = jnp.cumsum(scale * step, axis=-1)
         log_shares = jax.nn.log_softmax(jnp.concatenate([jnp.zeros_like(walk[..., :1]), walk], axis=-1), axis=-1)

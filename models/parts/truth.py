@@ -169,8 +169,12 @@ def named_workers(annotations: Annotations) -> int:
     return annotations.n_workers
 
 
-def ordered_classes(annotations: Annotations) -> int:
+def ordered_classes(annotations: Annotations, what: str = "this story") -> int:
     """The number of classes K, of a story that uses their order; two classes have one either way.
+
+    Args:
+        annotations: who labelled what.
+        what: uses the order.
 
     Raises:
         StoryError: there are more, and they have no order.
@@ -178,7 +182,7 @@ def ordered_classes(annotations: Annotations) -> int:
     if annotations.n_classes > 2 and not annotations.kind.in_order:
         listed = ", ".join(map(repr, annotations.classes[:4])) + (", ..." if annotations.n_classes > 4 else "")
         raise StoryError(
-            f"this story uses the order of the classes, and {listed} have none; make the annotations with "
+            f"{what} uses the order of the classes, and {listed} have none; make the annotations with "
             "ordered=[...], all classes from the least to the greatest, or with ordered=True where they are whole "
             "numbers; dawid_skene needs no order"
         )

@@ -11,6 +11,7 @@ from whole_density import density
 
 import crowdppl as cp
 from crowdppl import SmoothPrevalence, StoryError
+from crowdppl.data.kinds import Ordered
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines.registry import ENGINES
 from crowdppl.models import STORIES
@@ -37,6 +38,7 @@ def overused():
 @pytest.mark.parametrize("scale", [0.7, None])
 def test_label_posteriors_are_those_of_the_walk_over_all_labellings(story, scale):
     annotations = random_annotations(np.random.default_rng(2), n_tasks=5, n_workers=3, n_classes=3, n_rows=12)
+    annotations = annotations.replace(kind=Ordered())
     model = Model(STORIES[story], {"truth_prior": SmoothPrevalence(scale)})
     rng = np.random.default_rng(3)
     confusion, ability = rng.dirichlet([1] * 3, (3, 3)), rng.dirichlet([1, 2], 3)
@@ -103,3 +105,9 @@ def test_each_question_has_its_own():
 def test_a_scale_that_is_not_positive_is_refused(scale, overused):
     with pytest.raises(StoryError, match=f"scale={scale}"):
         cp.fit("one_coin", overused, truth_prior=SmoothPrevalence(scale), progress=False)
+
+
+def test_more_than_two_classes_without_an_order_are_refused():
+    annotations, _ = cp.simulate("dawid_skene", n_tasks=10, n_workers=3, n_classes=3, annotations_per_task=2, seed=0)
+    with pytest.raises(StoryError, match=r"cp\.SmoothPrevalence\(\) uses the order .* 0, 1, 2 have none; .*ordered=\["):
+        cp.fit("one_coin", annotations, truth_prior=SmoothPrevalence(), progress=False)

@@ -15,7 +15,7 @@ from pyro.infer import Trace_ELBO, TraceEnum_ELBO
 
 from crowdppl import Classifier, Prevalence, SmoothPrevalence, StoryError
 from crowdppl.data import Ids
-from crowdppl.data.kinds import Pairwise
+from crowdppl.data.kinds import Ordered, Pairwise
 from crowdppl.inference.densities import enumerated
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.programs import compiled
@@ -177,7 +177,10 @@ def test_levels_of_another_truth_are_those_of_the_story(story):
 
 @pytest.mark.parametrize("scale", [0.2, None])
 def test_a_smooth_prevalence_is_that_of_the_story(scale):
-    same_story(Model(KNOWN_STORIES["dawid_skene"], {"truth_prior": SmoothPrevalence(scale)}), annotations_of(3, 3))
+    same_story(
+        Model(KNOWN_STORIES["dawid_skene"], {"truth_prior": SmoothPrevalence(scale)}),
+        annotations_of(3, 3).replace(kind=Ordered()),
+    )
 
 
 @pytest.mark.slow

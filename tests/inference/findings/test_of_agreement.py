@@ -31,6 +31,24 @@ def by_votes(annotations):
     return found_of_crowd(annotations, votes / votes.sum(1, keepdims=True))
 
 
+def test_judges_who_rank_tasks_alike_on_scales_of_their_own_agree_and_those_who_guess_do_not():
+    rng = np.random.default_rng(0)
+    quality = rng.normal(size=200)
+    given = 3 + quality[:, None] + rng.normal(size=(200, 3)) + [-2, 0, 2]
+    for scores, agree in ((given, True), (rng.integers(0, 7, (200, 3)), False)):
+        frame = pd.DataFrame(scores.round().clip(0, 6).astype(int)).stack().reset_index()
+        frame.columns = ["task", "worker", "label"]
+        ordered, nominal = (agreement(cp.Annotations.from_frame(frame, ordered=order)) for order in (True, False))
+        assert nominal.z < 2
+        assert (ordered.z > 5) == agree
+    centred = given.round().clip(0, 6) - given.round().clip(0, 6).mean(0)
+    deviations = np.sqrt((centred**2).mean(0))
+    first = agreement(cp.Annotations.from_matrix(given.round().clip(0, 6).astype(int), ordered=True))
+    pairs = list(itertools.combinations(range(3), 2))
+    alike = sum((centred[:, a] * centred[:, b]).sum() for a, b in pairs)
+    assert first.share == pytest.approx(alike / sum(200 * deviations[a] * deviations[b] for a, b in pairs))
+
+
 def test_the_excess_of_agreement_is_that_of_all_pairs_in_standard_deviations_of_shuffled_annotations():
     rng = np.random.default_rng(0)
     given = rng.choice(3, (40, 6), p=[0.5, 0.3, 0.2])

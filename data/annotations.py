@@ -159,7 +159,7 @@ class Annotations(Constructors):
         A story then has parameters of each worker on each question, and frames by worker a level "question". Pairs
         without an annotation are none.
 
-        >>> table = pd.DataFrame({"task": [1, 1], "worker": "ann", "question": ["tone", "style"], "label": ["a", "b"]})
+        >>> table = pd.DataFrame({"task": [1, 1], "worker": "ann", "question": ["tone", "style"], "label": "a"})
         >>> list(Annotations.from_frame(table, question="question").by_question().workers)
         [('ann', 'tone'), ('ann', 'style')]
 

@@ -19,7 +19,7 @@ def grown(story, seed=0):
     frame = whole.without_gold().to_frame()
     rng = np.random.default_rng(seed)
     late = (frame["task"] >= 140) | (frame["worker"] == 7) | (rng.random(len(frame)) < 0.05)
-    early = cp.Annotations.from_frame(frame[~late], classes=list(range(n_classes)))
+    early = cp.Annotations.from_frame(frame[~late], ordered=list(range(n_classes)))
     return early, frame[late], early.joined(frame[late])
 
 

@@ -9,6 +9,7 @@ import pytest
 from conftest import random_annotations
 
 import crowdppl as cp
+from crowdppl.data.kinds import Ordered
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.prior_in_likelihood import classifier_decides_annotations
 from crowdppl.models import KNOWN_STORIES, Classifier, Given
@@ -21,7 +22,7 @@ BY_ANNOTATION = {"membership": "answer", "truth": "answer"}
 def data(n_classes=3):
     rng = np.random.default_rng(0)
     found = random_annotations(rng, n_tasks=8, n_workers=3, n_classes=n_classes, n_rows=20)
-    return jax.tree.map(jnp.asarray, found.replace(features=rng.normal(size=(8, 2)).astype("f4")))
+    return jax.tree.map(jnp.asarray, found.replace(features=rng.normal(size=(8, 2)).astype("f4"), kind=Ordered()))
 
 
 def decides(story, *, n_classes=3, network="mlp", **options):

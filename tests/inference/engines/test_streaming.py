@@ -163,7 +163,17 @@ PROPERTIES_IN_MEMORY = {
         "tasks",
         "posterior_of_workers",
     ),
-    *("with_uncertainty", "modes", "mode_labels", "models", "idata", "n_mixture_draws", "ranking"),
+    *(
+        "with_uncertainty",
+        "modes",
+        "mode_labels",
+        "models",
+        "idata",
+        "n_mixture_draws",
+        "ranking",
+        "totals",
+        "shares_errors",
+    ),
 }
 VIEWS_IN_MEMORY = [
     *(cp.plot_workers, cp.plot_confusions, cp.error_correlation, cp.score, cp.worker_divergences),

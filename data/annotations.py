@@ -159,7 +159,8 @@ class Annotations(Constructors):
         A story then has parameters of each worker on each question, and frames by worker a level "question". Pairs
         without an annotation are none.
 
-        >>> table = pd.DataFrame({"task": [1, 1], "worker": "ann", "question": ["tone", "style"], "label": "a"})
+        >>> asked = {"task": [1, 1, 2], "question": ["tone", "style", "tone"]}
+        >>> table = pd.DataFrame(asked | {"worker": "ann", "label": ["a", "a", "b"]})
         >>> list(Annotations.from_frame(table, question="question").by_question().workers)
         [('ann', 'tone'), ('ann', 'style')]
 

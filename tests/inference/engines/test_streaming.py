@@ -152,28 +152,9 @@ def test_labels_workers_and_derived_quantities_are_those_in_memory(pair):
 
 
 PROPERTIES_IN_MEMORY = {
-    *(
-        "annotations",
-        "beats",
-        "expected",
-        "labels",
-        "probabilities",
-        "posterior",
-        "entropies",
-        "tasks",
-        "posterior_of_workers",
-    ),
-    *(
-        "with_uncertainty",
-        "modes",
-        "mode_labels",
-        "models",
-        "idata",
-        "n_mixture_draws",
-        "ranking",
-        "totals",
-        "shares_errors",
-    ),
+    *("annotations", "beats", "expected", "labels", "probabilities", "posterior", "entropies", "tasks", "ranking"),
+    *("posterior_of_workers", "with_uncertainty", "modes", "mode_labels", "models", "idata", "n_mixture_draws"),
+    *("totals", "shares_errors"),
 }
 VIEWS_IN_MEMORY = [
     *(cp.plot_workers, cp.plot_confusions, cp.error_correlation, cp.score, cp.worker_divergences),

@@ -16,7 +16,7 @@ from crowdppl.models.parts import abstaining
 CHOSEN_ON = ("ws_youtube", "ws_sms")
 DATASETS = (*CHOSEN_ON, "judges_llmbar")
 SETTINGS: tuple[dict[str, float], ...] = (
-    {}, {"RARER": 0.25}, {"RARER": 1.0}, {"RIGHT": 0.7}, {"RIGHT": 0.9}, {"ONE_CLASS": 0.1}, {"ONE_CLASS": 1.0},
+    {}, {"RARER": 0.25}, {"RARER": 1.0}, {"RIGHT": 0.8}, {"RIGHT": 0.95}, {"ONE_CLASS": 0.1}, {"ONE_CLASS": 1.0},
 )  # fmt: skip
 """Constants of the prior, beside those of the package, among which one set chooses for the other."""
 LEFT_OUT = ("difficulty",)  # which takes difficulties from votes that most tasks do not have

@@ -39,6 +39,9 @@ TASK = "task"
 ASKED = ("0", "true", "false")
 """Labels, in small letters, that say yes or no of one side, and not of which."""
 
+NUMBERS = {*ASKED, "1", "2"}
+"""Labels of which none is known any more where it was told what one of them means."""
+
 NAMED_ITEMS = 5  # that an error lists
 NAMED_PARTS = 3  # of a disconnected graph that a warning lists
 
@@ -215,10 +218,14 @@ class Words:
             if (side := self._known(word)) is None:
                 raise AnnotationError(f"meaning: {label!r} means {word!r}; expected 'left', 'right' or 'tie'")
             self.told[_text(label)] = side
+        if len(self.told) > 1 and len(set(self.told.values())) == 1:
+            raise AnnotationError(f"meaning={dict(meaning or {})!r}: all of them mean the same")
 
     def side(self, label: Any) -> int | None:
         """Return the class that a label stands for, 0 for left, 1 for right and 2 for a tie; None for none."""
-        return self.told[_text(label)] if self.is_told(label) else self._known(label)
+        if self.is_told(label):
+            return self.told[_text(label)]
+        return None if self.told.keys() & NUMBERS and _text(label) in NUMBERS else self._known(label)
 
     def is_told(self, label: Any) -> bool:
         """Return whether it was told what a label means."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -601,7 +601,7 @@ def stated_classes(classes: Any, ordered: Any) -> Stated:
     """
     if ordered is None or isinstance(ordered, bool | np.bool_):
         return Stated(classes, None if ordered is None else bool(ordered), "classes")
-    if isinstance(ordered, str | bytes | Mapping) or not isinstance(ordered, Iterable):
+    if isinstance(ordered, str | bytes | Mapping | Set) or not isinstance(ordered, Iterable):
         raise AnnotationError(
             f"ordered={ordered!r}: True, False or None is needed, or a list of all classes, from the least to the "
             "greatest"

@@ -17,7 +17,7 @@ from ..fitted.fitted import Fitted
 from ..fitted.gold_mix import learned, shares_of_votes
 from ..fitted.misled import told_label
 from ..fitted.posterior import Posterior
-from .default_set import DEFAULT_SET_UNNAMED, StorySet, fit_each, story_set
+from .default_set import StorySet, fit_each, story_set
 
 GOLD_SET: dict[str, dict[str, Any]] = {
     "dawid_skene with shared errors": {"story": "dawid_skene", "shared_error": True},
@@ -58,8 +58,8 @@ def auto_with_gold(
     Args:
         annotations: who labelled what.
         gold: as for :func:`crowdppl.fit`, one label or more.
-        stories: as for :func:`.auto`; :data:`GOLD_SET` by default, or :data:`.DEFAULT_SET_UNNAMED` where no worker is
-            named.
+        stories: as for :func:`.auto`; :data:`GOLD_SET` by default, where workers are named and annotate the classes
+            themselves.
         method: the engine of the fits.
         seed: of the engines.
         progress: whether to show a progress bar.
@@ -74,8 +74,8 @@ def auto_with_gold(
     at = np.flatnonzero(known >= 0)
     if not len(at):
         raise AnnotationError("gold: none of the labels is known; give gold={task: label, …}, one label or more")
-    usual = GOLD_SET if annotations.named else DEFAULT_SET_UNNAMED
-    chosen = usual if stories is None else story_set(stories, annotations)
+    is_usual = stories is None and annotations.named and not annotations.scored
+    chosen = GOLD_SET if is_usual else story_set(stories, annotations)
 
     def fit_twice(story: str | Story, data: Annotations, **own: Any) -> tuple[np.ndarray, Fitted]:
         """Return label probabilities of the gold tasks that these have not taught, and the fit that they have."""

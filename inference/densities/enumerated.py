@@ -23,7 +23,7 @@ from numpyro.primitives import Messenger
 from ...data import Annotations
 from ...data.padding import PaddedAnnotations, real_tasks
 from ...data.sharding import SHARD, ShardedAnnotations
-from ...models import AnnotationLikelihood, Story, StoryError
+from ...models import AnnotationLikelihood, Emission, Story, StoryError
 from ...models.parts.classifier import training
 from ...models.parts.contract import dim_of_plate
 from ...models.parts.correlated_questions import TruthsOfTasks
@@ -144,6 +144,13 @@ def density(
         {name: site["value"]["value"] for name, site in sites.items() if site["type"] == "mutable"},
         together,
     )
+
+
+def emission_at(model: Model, parameters: Parameters, annotations: Annotations) -> Emission:
+    """Return the emission of the story at ``parameters`` (by site), without the probabilities of its annotations."""
+    _, by_task = run_enumerated(model, annotations, handlers.substitute(substitute_fn=site_values(parameters)), None)
+    emission: Emission = by_task["annotation"]["fn"].emission
+    return emission
 
 
 def site_values(parameters: Parameters) -> Callable[[Site], Any]:

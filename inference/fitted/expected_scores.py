@@ -8,7 +8,6 @@ import pandas as pd
 from ...data.errors import AnnotationError
 from ...data.kinds import Kind, quantile
 from .intervals import INTERVAL, checked_tail
-from .posterior import Posterior
 
 
 def expected_scores(probabilities: pd.DataFrame, kind: Kind, interval: float = INTERVAL) -> pd.DataFrame:
@@ -42,8 +41,8 @@ def expected_scores(probabilities: pd.DataFrame, kind: Kind, interval: float = I
     return pd.DataFrame(columns, index=probabilities.index)
 
 
-def expected_where_ordered(fit: Posterior) -> pd.DataFrame:
+def expected_where_ordered(probabilities: pd.DataFrame, kind: Kind) -> pd.DataFrame:
     """Return the expected score of each task with its interval, N rows; without columns where classes have no order."""
     with suppress(AnnotationError):
-        return expected_scores(fit.probabilities, fit.annotations.kind)
-    return pd.DataFrame(index=fit.probabilities.index)
+        return expected_scores(probabilities, kind)
+    return pd.DataFrame(index=probabilities.index)

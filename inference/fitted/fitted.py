@@ -21,7 +21,7 @@ from ...data import AnnotationError, Annotations, unknown_name
 from ...data.padding import PaddedAnnotations
 from ...models import Emission
 from ..densities.augmented import augmented_draws
-from ..densities.enumerated import Density, Parameters, density
+from ..densities.enumerated import Density, Parameters, density, emission_at
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.real_entries import cut, grown
@@ -126,7 +126,7 @@ class Fitted:
             return emission
 
         def look() -> None:
-            self.at(first).likelihood.emission.over_classes(note)
+            emission_at(self.model, first | self.fixed, self.annotations).over_classes(note)
 
         jax.eval_shape(look)
         return found[0]

@@ -43,7 +43,7 @@ def labels_section(subject: Subject) -> Section:
     at = order if n <= ALL_TASKS else order[:MOST_UNCERTAIN]
     shown = _shown_labels(subject, at)
     accuracies = None if subject.scores is None else subject.scores["accuracy"]
-    is_ordered = "expected" in expected_where_ordered(subject.source)
+    is_ordered = "expected" in expected_where_ordered(subject.source.probabilities, subject.source.annotations.kind)
     files = [(every(n, "label"), _with_probabilities(subject, frame))]
     files.append((f"{every(n, 'label')}, without the classes’ probabilities", frame))
     files.append((f"{every(n, 'label')}, with nothing but the probability", frame[["label", "probability"]]))
@@ -116,7 +116,7 @@ def _with_probabilities(subject: Subject, labels: pd.DataFrame) -> pd.DataFrame:
     """The labels with their expected scores, where there are any, and a column for the probability of each class."""
     names = [f"p_{name}" for name in subject.annotations.classes]
     probabilities = pd.DataFrame(subject.source.posterior.astype(float), index=labels.index, columns=names)
-    expected = expected_where_ordered(subject.source).set_axis(labels.index)
+    expected = expected_where_ordered(subject.source.probabilities, subject.annotations.kind).set_axis(labels.index)
     return pd.concat([labels, expected, probabilities], axis=1)
 
 

@@ -301,15 +301,16 @@ def _with_fit(
             n_effective = error_correlation(fit, seed=seed).n_effective
         except AnnotationError:  # nobody errs, or nobody shares a task
             n_effective = None
-    if isinstance(fit, Posterior) and (fit.rule is not None or len(fit.members) != 1):
+    if isinstance(fit, Posterior) and fit.only is None:
         return table, n_effective
-    label = np.asarray(posterior_predictive(fitted_of(fit).with_uncertainty, seed=seed)["annotation"])
+    fitted = fitted_of(fit)
+    label = np.asarray(posterior_predictive(fitted.with_uncertainty, seed=seed)["annotation"])
     label = label.reshape(-1, label.shape[-1])
     label = label[np.linspace(0, len(label) - 1, min(REPLICATES, len(label))).astype(int)]
     ones = np.ones((1, annotations.n_tasks))
     again = []
     for one in label:
-        new = annotations.replace(label=one.astype(np.int32))
+        new = fitted.annotations.replace(label=one.astype(np.int32))
         replicate = VoteAgreement(new.votes(), votes.distance, votes.ranks)
         again.append([float(value[0]) for value in _by_votes(replicate, ones)])
     low, high = np.nanquantile(again, [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2], axis=0)

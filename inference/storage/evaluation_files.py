@@ -27,7 +27,7 @@ def label_records(fit: Posterior) -> Iterator[tuple[Any, dict[str, Any]]]:
     the expected score, where the classes have an order, or better, the better item, of comparisons.
     """
     units, labels, classes = fit.annotations.tasks, fit.labels, [str(name) for name in fit.annotations.classes]
-    asked, expected = questions_of(units), expected_where_ordered(fit)
+    asked, expected = questions_of(units), expected_where_ordered(fit.probabilities, fit.annotations.kind)
     rows = zip(units, labels["label"].tolist(), labels["probability"].tolist(), fit.posterior, strict=True)
     unit: Any
     for number, (unit, label, probability, posterior) in enumerate(rows):

@@ -95,8 +95,9 @@ def _tasks_of(table: pd.DataFrame, task: str | None, known: pd.Index) -> tuple[l
 def iter_labels(fit: Posterior) -> Iterator[pd.DataFrame]:
     """Yield the labels chunk by chunk, as frames indexed by task; those of annotations in memory are one chunk.
 
-    The columns are label (ties: the first class), probability, entropy in nats, and ``p_<class>`` with the probability
-    of each class. Tasks of a scan come in ascending order.
+    The columns are label (ties: the first class), probability, entropy in nats, of ordered classes the expected score
+    with its interval and the median, and ``p_<class>`` with the probability of each class. Tasks of a scan come in
+    ascending order.
 
     Args:
         fit: what has the labels.
@@ -111,7 +112,9 @@ def iter_labels(fit: Posterior) -> Iterator[pd.DataFrame]:
         frame = pd.DataFrame({"label": classes[best]}, index=files.store.tasks(piece))
         frame["probability"] = posterior[np.arange(len(posterior)), best]
         frame["entropy"] = entropy(posterior.astype(float))
-        yield frame.join(pd.DataFrame(posterior, index=frame.index, columns=names))
+        probabilities = pd.DataFrame(posterior, index=frame.index, columns=classes)
+        expected = expected_where_ordered(probabilities, files.kind)
+        yield pd.concat([frame, expected, probabilities.set_axis(names, axis=1)], axis=1)
 
 
 def write_labels(
@@ -324,7 +327,11 @@ def label_table(fit: Posterior) -> pd.DataFrame:
     the left and on the right come first, and the better one after the label.
     """
     names = [f"p_{name}" for name in fit.annotations.classes]
-    columns = [fit.labels, expected_where_ordered(fit), fit.probabilities.set_axis(names, axis=1)]
+    columns = [
+        fit.labels,
+        expected_where_ordered(fit.probabilities, fit.annotations.kind),
+        fit.probabilities.set_axis(names, axis=1),
+    ]
     table = pd.concat(columns, axis=1)
     if fit.annotations.sides is not None:
         for place, (side, items) in enumerate(fit.annotations.pairs.items()):

@@ -55,7 +55,7 @@ DIM = "abstaining"
 """The name of its last dimension, of length 1 + L − K."""
 
 RARER = 0.5  # of what a worker does more rarely, annotating or abstaining, that the prior of its rate counts like
-RIGHT = 0.8  # how often one who gives one class alone is expected to be right, were all classes as frequent
+RIGHT = 0.9  # how often one who gives one class alone is expected to be right, were all classes as frequent
 ONE_CLASS = 0.3  # of such a worker's annotations, that this expectation counts like
 USUALLY = 0.1  # the share of workers who are expected to be such
 STRAY = 0.01  # of their annotations are of other classes

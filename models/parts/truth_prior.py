@@ -239,8 +239,10 @@ def by_name(truth_prior: Any, annotations: Annotations) -> Any:
 
     Raises:
         UnknownNameError: there is no prior, or no class, of that name.
-        StoryError: a class has no share, or one that is no number.
+        StoryError: a class has no share, or one that is no number; or a prior is a class that was not called.
     """
+    if isinstance(truth_prior, type):
+        raise StoryError(f"truth_prior={truth_prior.__name__} is a class; write {truth_prior.__name__}()")
     if isinstance(truth_prior, str):
         return look_up("truth_prior", truth_prior, {"uniform": UNIFORM})
     if isinstance(truth_prior, pd.Series | Mapping):

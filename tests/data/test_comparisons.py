@@ -158,3 +158,11 @@ def test_items_go_wherever_the_annotations_go(tmp_path):
     assert cp.load_fit(tmp_path / "fit").annotations.pairs.equals(annotations.pairs)
     with pytest.raises(AnnotationError, match=r"from_comparisons"):
         _ = Annotations.from_dict({"t": {"a": 1, "b": 2}}).pairs
+
+
+def test_what_one_number_means_makes_the_others_ask_for_theirs():
+    rows = pd.DataFrame({"left": ["a", "b"], "right": ["b", "a"], "worker": "x", "label": [0, 1]})
+    with pytest.raises(AnnotationError, match=r"column 'label', row 1: 1 is neither a side"):
+        Annotations.from_comparisons(rows, meaning={0: "left"})
+    with pytest.raises(AnnotationError, match=r"meaning=\{0: 'left', 1: 'left'\}: all of them mean the same"):
+        Annotations.from_comparisons(rows, meaning={0: "left", 1: "left"})

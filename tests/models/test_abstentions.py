@@ -298,7 +298,7 @@ def test_the_prior_of_the_rates_lies_around_each_workers_own_rate():
 def test_a_worker_who_gives_one_class_alone_gives_it_more_to_its_own_tasks():
     prior = rate_prior(labelled("a" * 20 + "?" * 60, "ab" * 10 + "?" * 60, "b" * 20 + "?" * 60, "a" + "?" * 79))
     odds = prior[..., 0] / prior[..., 1]
-    np.testing.assert_allclose(odds[:, 0] / odds[:, 1], [16.25 / 4.25, 1.0, 4.25 / 16.25, 1.05 / 0.45], rtol=1e-4)
+    np.testing.assert_allclose(odds[:, 0] / odds[:, 1], [18.25 / 2.25, 1.0, 2.25 / 18.25, 1.15 / 0.35], rtol=1e-4)
     rows = prior.sum(-1).mean(-1) - 0.5 * 81 / 20.5  # beside the prior of half an annotation
     assert (rows[[0, 2]] > 0.29 * 80).all()
     assert rows[1] < 2

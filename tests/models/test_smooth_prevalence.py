@@ -111,3 +111,8 @@ def test_more_than_two_classes_without_an_order_are_refused():
     annotations, _ = cp.simulate("dawid_skene", n_tasks=10, n_workers=3, n_classes=3, annotations_per_task=2, seed=0)
     with pytest.raises(StoryError, match=r"cp\.SmoothPrevalence\(\) uses the order .* 0, 1, 2 have none; .*ordered=\["):
         cp.fit("one_coin", annotations, truth_prior=SmoothPrevalence(), progress=False)
+
+
+def test_a_prior_that_was_not_called_is_asked_to_be(overused):
+    with pytest.raises(StoryError, match=r"SmoothPrevalence is a class; write SmoothPrevalence\(\)"):
+        cp.fit("one_coin", overused, truth_prior=SmoothPrevalence, progress=False)

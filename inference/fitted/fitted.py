@@ -125,10 +125,10 @@ class Fitted:
             found.append(emission.shares_errors)
             return emission
 
-        def look() -> None:
-            emission_at(self.model, first | self.fixed, self.annotations).over_classes(note)
+        def look(parameters: Parameters, annotations: Annotations) -> None:
+            emission_at(self.model, parameters, annotations).over_classes(note)
 
-        jax.eval_shape(look)
+        jax.eval_shape(look, first | self.fixed, self.annotations)
         return found[0]
 
     @property

@@ -422,6 +422,14 @@ class Annotations(Constructors):
         kept = label >= 0
         return self.rows(kept).replace(label=read_only(label[kept]), abstentions=NO_IDS, scored=False)
 
+    def by_level(self) -> Annotations:
+        """Return the annotations with the levels as their classes, without gold labels; themselves without levels."""
+        if not self.scored:
+            return self
+        label = read_only(np.asarray(self.label) - self.n_classes)
+        own = self.replace(label=label, classes=self.levels, abstentions=NO_IDS, scored=False)
+        return own.replace(gold=None, evidence=None, prior=None, kind=Ordered())
+
     def rows(self, kept: np.ndarray) -> Annotations:
         """Return the same tasks, workers and classes with some of the rows alone, as if nobody had given the others.
 

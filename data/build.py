@@ -122,7 +122,9 @@ def build(
     else:
         worker = worker if workers is None else worker.aligned(Ids(workers, what="workers"), "workers")
         if tell and rows.count is None and repeats == "keep":
-            tell_repeated_table(task.codes, worker.codes, label.codes)
+            # a pair in both orders is shown twice, and not in the table twice
+            shown = label.codes if mirrored is None else 2 * np.asarray(label.codes) + mirrored
+            tell_repeated_table(task.codes, worker.codes, shown)
         if tell:
             tell_lone_workers(task.ids, task.codes, worker)
         kept, count = resolve_repeats(task, worker, rows.count, repeats)

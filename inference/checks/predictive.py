@@ -200,13 +200,14 @@ def _compare(
     """The checks by the wanted discrepancies, of replicates ``(M, A)`` for each draw in turn."""
     if not design.n_rows:
         raise AnnotationError("there are no annotations, so there is nothing to compare with replicates")
+    first, design = design.n_classes if design.scored else 0, design.by_level()  # levels are compared as classes are
     chosen = _choose(wanted, design)
     measures = {name: discrepancy.prepare(design) for name, discrepancy in chosen.items()}
     observed = {name: _values(name, measure, np.asarray(design.label)) for name, measure in measures.items()}
     taken: dict[str, list[np.ndarray]] = {name: [] for name in measures}
     for of_draw in replicates:
         for name, measure in measures.items():
-            values = [_values(name, measure, label) for label in of_draw]
+            values = [_values(name, measure, label) for label in of_draw - first]
             taken[name].append(np.stack(values))
     results = {}
     for name, discrepancy in chosen.items():

@@ -166,3 +166,14 @@ def test_what_one_number_means_makes_the_others_ask_for_theirs():
         Annotations.from_comparisons(rows, meaning={0: "left"})
     with pytest.raises(AnnotationError, match=r"meaning=\{0: 'left', 1: 'left'\}: all of them mean the same"):
         Annotations.from_comparisons(rows, meaning={0: "left", 1: "left"})
+
+
+def test_pairs_that_a_worker_saw_in_both_orders_are_no_table_that_was_appended_to_itself(recwarn):
+    orders = [("p", "q"), ("q", "p"), ("q", "r"), ("r", "q"), ("r", "p"), ("p", "r")] * 20
+    rows = pd.DataFrame([(*order, f"w{i // 6}", min(order)) for i, order in enumerate(orders)])
+    rows.columns = ["left", "right", "worker", "winner"]
+    both = Annotations.from_comparisons(rows, label="winner")
+    assert np.asarray(both.mirrored).sum() == len(rows) // 2
+    assert not [one for one in recwarn if "appended to itself" in str(one.message)]
+    with pytest.warns(AnnotationWarning, match="appended to itself"):
+        Annotations.from_comparisons(pd.concat([rows, rows]), label="winner")

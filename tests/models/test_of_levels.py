@@ -130,3 +130,17 @@ def test_stories_whose_annotations_are_classes_refuse_levels_and_name_the_mend(s
 def test_shared_errors_over_levels_are_refused(panel):
     with pytest.raises(StoryError, match="levels of another truth; leave shared_error out"):
         cp.fit("ordinal_dawid_skene", panel, shared_error=True, progress=False)
+
+
+def test_checks_compare_levels_and_not_nothing():
+    rng = np.random.default_rng(0)
+    given = rng.integers(0, 6, (80, 4))
+    given[:, 1] = given[:, 0]  # one copies another, whatever the truth is
+    rows = [(i, j, int(given[i, j])) for i in range(80) for j in range(4)]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    annotations = cp.Annotations.from_frame(frame, ordered=range(6), truth_classes=["no", "yes"])
+    table = cp.check(cp.fit("graded_response", annotations, progress=False), draws=5).table
+    levels = annotations.by_level()
+    assert (levels.classes, levels.n_rows) == (annotations.levels, annotations.n_rows)
+    assert levels.to_frame()["label"].tolist() == frame["label"].tolist()
+    assert table.loc["agreement", "p_value"] < 0.05

@@ -23,6 +23,7 @@ from .densities.evidence import Gold
 from .densities.probabilities import Probabilities
 from .engines.checkpoint_options import CheckpointOptions
 from .findings.look import all_findings
+from .fit_members import checked_members, fit_members
 from .fit_story import fit_story
 from .result import Fit
 from .sources.on_disk import IN_MEMORY
@@ -48,6 +49,7 @@ def fit(
     constant_workers: str = "leave_out",
     copies: str = "keep",
     quality: str = "shared",
+    members: int = 1,
     seed: int = 0,
     backend: str = "numpyro",
     devices: int | str | Sequence[Any] | None = None,
@@ -103,6 +105,11 @@ def fit(
             (:meth:`.Annotations.by_question`), which frames by worker have as a level; ``"pooled"`` for these drawn
             towards parameters of the worker on all questions, by a strength that is learned, ``question_share``. Of
             annotations in memory on one device.
+        members: M fits of a story with a network, from the seeds ``seed`` to ``seed + M - 1``, whose labels and
+            predictions are averaged with equal weights; ``fit.fits`` has them, and
+            ``fit.predict_proba(x, by_member=True)`` their probabilities one by one, which lie as far apart as start,
+            batches and dropout lead. A module of one's own starts each member at the weights that it has, so that
+            they lie nearer to each other.
         seed: the same seed gives the same result, to the last bit on one machine.
         backend: ``"numpyro"``; or ``"pyro"`` (the extra ``pyro``), which a torch module as classifier chooses by
             itself: SVI then takes Pyro's guides, and NUTS is Pyro's, on the density of the same story.
@@ -141,7 +148,8 @@ def fit(
         AnnotationError: for a file or table that cannot be read as annotations, and gold labels, evidence, models' or
             given probabilities that do not fit the annotations.
         ValueError: for an option of the engine that is not a number where one is needed, both a classifier and a
-            truth_prior, more devices than there are, or several devices for what runs on one only.
+            truth_prior, members of what has no network, more devices than there are, or several devices for what runs
+            on one only.
         StorageError: the folder holds another fit, or cannot be written when the fit begins; ``checkpoint`` has an
             earlier run, and ``resume`` is False.
         StoryError: for annotations, hyperparameters or a classifier that the story cannot be told with.
@@ -169,6 +177,9 @@ def fit(
         if devices is not None:
             raise ValueError(f"devices={devices!r}: quality='pooled' is of annotations on one device; leave it out")
         options = options | {"pooled_questions": True}
+    rules = [*BASELINES, "auto"]
+    averages = isinstance(annotations, Scan) or (isinstance(story, str) and story in rules)
+    members = checked_members(members, story, classifier, averages=averages)
     keeping = CheckpointOptions.of(checkpoint, every, resume, folder)
     in_memory = not isinstance(annotations, Scan)
     if in_memory and folder is not None:
@@ -181,6 +192,8 @@ def fit(
         found = Fit.of((auto_with_gold if chooses else auto)(annotations, **shared, checkpoints=keeping, **options))
     elif in_memory and isinstance(story, str) and story in BASELINES:
         found = Fit.of(fit_baseline(story, annotations, **shared, checkpoints=keeping, **options))
+    elif members > 1:
+        found = Fit.of(fit_members(story, annotations, members, **shared, checkpoints=keeping, **options))
     else:
         found = Fit.of(fit_story(story, annotations, **shared, checkpoints=keeping, **options))
     all_findings(found).warn(stacklevel=2)

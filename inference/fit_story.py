@@ -1,7 +1,6 @@
 """One story by one engine: annotations in, a `Fitted` out. `crowdppl.fit` calls it, and comparison refits with it."""
 
 import inspect
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,7 +18,7 @@ from ..data.scan import Scan
 from ..data.some_tasks import changed_tasks
 from ..data.store import open_store
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
-from ..models.parts.classifier import Network
+from ..models.parts.classifier import Network, is_torch_module
 from ..models.parts.general import hyperparameters_of, split_parts, takes_any
 from ..models.parts.shared_error import families_frame, more_families, without_family
 from ..models.parts.truth_prior import Given
@@ -117,7 +116,7 @@ def fit_story(
     engine = ENGINES[check_method(method)]
     seed = checked_seed(seed)
     program, options = split_parts(find_story(story), options)
-    if check_name("backend", backend, BACKENDS) == "numpyro" and _is_torch_module(classifier):
+    if check_name("backend", backend, BACKENDS) == "numpyro" and is_torch_module(classifier):
         backend = "pyro"
     in_torch = _torch_backend() if backend == "pyro" else None
     mesh = None if devices is None else mesh_of(devices)
@@ -421,12 +420,6 @@ def _of_torch(fitted: Fitted) -> bool:
     """Return whether a fit is of an engine of the torch room: all of Pyro's but EM without a torch module."""
     by_pyro = fitted.settings.get("backend") == "pyro"
     return by_pyro and (fitted.method != "em" or fitted.model.truth_prior.kind == "torch")
-
-
-def _is_torch_module(classifier: object) -> bool:
-    """Return whether it is a module of PyTorch, which is not imported to find out."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(classifier, torch.nn.Module)
 
 
 def _torch_backend() -> Any:

@@ -12,6 +12,7 @@ from numpyro import handlers
 from ...data import AnnotationError, Annotations, Ids
 from ...data.errors import check_name
 from ...models import Classifier, Given, StoryError, TruthPrior
+from ...models.parts.classifier import is_torch_module
 from ...models.parts.kernels import SMALLEST
 from ...models.parts.truth_prior import ClassPrior, FixedPrevalence, by_name
 
@@ -96,6 +97,8 @@ def with_truth_prior(
             raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
         is_made = isinstance(classifier, Classifier) and make is Classifier
         return classifier if is_made else make(classifier), annotations
+    if is_torch_module(truth_prior):
+        raise StoryError("truth_prior=…: a torch.nn.Module is given as classifier=module, which takes backend='pyro'")
     truth_prior = by_name(truth_prior, annotations)
     if isinstance(truth_prior, pd.DataFrame | np.ndarray | jax.Array):
         return Given(), annotations.replace(prior=probabilities_of(truth_prior, annotations, "truth_prior"))

@@ -18,7 +18,7 @@ from ..baselines.fit_baseline import BASELINES, SAYS
 from ..engines.registry import ENGINES
 from .plain_math import density_of, inline
 
-TRAINING = ("epochs", "batch_size", "network_rate", "held_out", "patience")
+TRAINING = ("epochs", "batch_size", "network_rate", "weight_decay", "held_out", "patience")
 ELSEWHERE = ("classifier", "gold", "seed", "progress")  # arguments of cp.fit itself
 WIDTH = 100
 

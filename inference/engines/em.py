@@ -135,6 +135,7 @@ def run(
         unused_by_em(
             in_batches=trained_in_batches(model, settings),
             has_weights=model.has_weights,
+            has_prior=model.classifier is not None and model.classifier.has_posterior,
             holds_out=settings.held_out > 0,
         ),
     )

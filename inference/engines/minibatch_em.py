@@ -277,8 +277,12 @@ def votes_with_evidence(votes: Array, annotations: Annotations) -> Array:
 
 
 def _optimizer(spec: ParameterSpec, settings: EMSettings) -> optax.GradientTransformation:
+    decayed = optax.add_decayed_weights(settings.weight_decay)  # the slope of the penalty, before Adam
     kinds = {name: "weights" if name in spec.weights else "others" for name in shared(spec, spec.bijections)}
-    rates = {"weights": optax.adam(settings.network_rate), "others": optax.adam(settings.learning_rate)}
+    rates = {
+        "weights": optax.chain(decayed, optax.adam(settings.network_rate)),
+        "others": optax.adam(settings.learning_rate),
+    }
     return optax.multi_transform(rates, kinds)
 
 

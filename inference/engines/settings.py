@@ -16,7 +16,7 @@ LARGEST_SEED = 2**63 - 1
 
 
 class EMSettings(NamedTuple):
-    """Options of ``method="em"``.
+    r"""Options of ``method="em"``.
 
     A story without a network is fitted by iterations over all data. A network (``Classifier`` of any kind but
     ``"logistic"``), or a ``batch_size``, asks for epochs of minibatches instead. An option of the way that is not taken
@@ -36,6 +36,9 @@ class EMSettings(NamedTuple):
         epochs: passes over the data. Used with minibatches.
         batch_size: tasks in a minibatch; None for 64 with a network, and for all tasks in every iteration without.
         network_rate: Adam's learning rate of a network's weights. Used with a network.
+        weight_decay: :math:`\lambda` of the penalty :math:`\frac{\lambda}{2} \|w\|^2` of a classifier's weights
+            :math:`w`, beside the mean negative log-joint of the tasks, as in PyTorch's Adam. Used with minibatches,
+            where the classifier has no ``prior``, whose standard deviation :math:`s` is :math:`\lambda = 1 / (N s^2)`.
         warmup: epochs at the start in which real-valued parameters, a network's weights among them, learn from the soft
             majority vote instead of the label posterior; None for one, and for a third of the epochs where the
             classifier decides what workers annotate (as in ``difficulty`` and ``crowd_layer``), since one that has
@@ -55,6 +58,7 @@ class EMSettings(NamedTuple):
     epochs: int = 50
     batch_size: int | None = None
     network_rate: float = 3e-4
+    weight_decay: float = 0.0
     warmup: int | None = None
     held_out: float = 0.0
     patience: int = 10
@@ -67,7 +71,10 @@ class SVISettings(NamedTuple):
         max_iterations: steps of Adam.
         learning_rate: of the first half of the steps; it falls to a tenth of it in the second.
         network_rate: the same for a classifier's weights that have no prior. Used where there are such weights.
+        weight_decay: of the same weights, as of :class:`EMSettings`, in the EM before and in SVI's own steps. Used
+            where there are such weights.
         epochs: of the EM that finds where a story with a network starts. Used with a network.
+        warmup: of the same EM: its epochs that learn from the soft majority vote. Used with a network.
         guide: ``"normal"`` (mean field), ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"`` (a point, the
             posterior's mode in unconstrained space), or a class of NumPyro's automatic guides.
         batch_size: tasks in a minibatch; None takes all of them in every step.
@@ -84,7 +91,9 @@ class SVISettings(NamedTuple):
     max_iterations: int = 2000
     learning_rate: float = 0.02
     network_rate: float = EMSettings().network_rate
+    weight_decay: float = EMSettings().weight_decay
     epochs: int = EMSettings().epochs
+    warmup: int | None = None
     guide: str | Callable[..., AutoGuide] = "normal"
     batch_size: int | None = None
     particles: int = 1
@@ -219,13 +228,17 @@ def refuse_of_source(refuses: Callable[[str], str | None], **given: Any) -> None
             raise ValueError(f"{name}={shown}: {reason}")
 
 
-def unused_by_em(*, in_batches: bool, has_weights: bool, holds_out: bool) -> dict[str, str]:
+SHRUNK = "the classifier's weights have a prior, which shrinks them; leave it out, or the classifier's prior="
+
+
+def unused_by_em(*, in_batches: bool, has_weights: bool, holds_out: bool, has_prior: bool = False) -> dict[str, str]:
     """Options of EM that a fit does not use, with the reason.
 
     Args:
         in_batches: whether the story is trained in minibatches.
         has_weights: whether its truth prior is a classifier that has weights.
         holds_out: whether annotations are held out.
+        has_prior: whether a classifier's weights have a prior.
     """
     if not in_batches:
         reason = (
@@ -233,11 +246,15 @@ def unused_by_em(*, in_batches: bool, has_weights: bool, holds_out: bool) -> dic
             "leave it out, or give a batch_size, or a network as classifier"
         )
         unused = dict.fromkeys(("epochs", "network_rate", "held_out", "patience"), reason)
+        unused["weight_decay"] = f"{reason}; a logistic regression takes cp.Classifier('logistic', prior=1.0)"
         return unused | {"warmup": f"NUTS' warmup needs method='nuts'; of EM {reason}"}
     reason = "it belongs to iterations over all data, and this story is trained in minibatches; give epochs"
     unused = dict.fromkeys(("max_iterations", "tolerance", "halvings", "accelerate"), reason)
     if not has_weights:
-        unused["network_rate"] = "the story has no classifier; leave it out, or give a classifier"
+        reason = "the story has no classifier; leave it out, or give a classifier"
+        unused |= dict.fromkeys(("network_rate", "weight_decay"), reason)
+    elif has_prior:
+        unused["weight_decay"] = SHRUNK
     if not holds_out:
         unused["patience"] = "nothing is held out; leave it out, or give held_out, such as held_out=0.1"
     return unused
@@ -268,9 +285,12 @@ def unused_by_svi(*, has_network: bool, has_weights: bool, is_point: bool, in_pa
             "the annotations into memory"
         )
     if not has_network:
-        unused["epochs"] = "the story has no network; leave it out, or give a network as classifier"
+        reason = "the story has no network; leave it out, or give a network as classifier"
+        unused |= dict.fromkeys(("epochs", "warmup"), reason)
     if not (has_network or has_weights):
         unused["network_rate"] = "no classifier's weights are without a prior; leave it out, or give a network"
+    if not has_weights:
+        unused["weight_decay"] = "no classifier's weights are without a prior; leave it out, or give a network"
     if is_point:
         reason = "the guide is a point, so all its draws are equal; leave it out, or give another guide"
         unused |= dict.fromkeys(("particles", "draws", "sweeps"), reason)

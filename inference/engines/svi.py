@@ -75,6 +75,7 @@ class Rates(NamedTuple):
     learning: Array | float
     network: Array | float
     half: Array | int
+    decay: Array | float  # of the classifier's weights, for a loss that is a sum over the tasks
 
 
 class SVIClimbState(NamedTuple):
@@ -291,7 +292,8 @@ def _start(
     if isinstance(source, Files):
         few = EMSettings(epochs=online_em.PASSES)
         return online_em.solve(model, source, key, few, progress=progress, keep=before)[0].parameters
-    of_em = EMSettings(tolerance=1e-5, epochs=settings.epochs, network_rate=settings.network_rate)
+    given = {name: getattr(settings, name) for name in ("epochs", "network_rate", "weight_decay", "warmup")}
+    of_em = EMSettings(tolerance=1e-5, **given)
     return em.solve(model, source.like, key, of_em, progress=progress, start=start, keep=before).parameters
 
 
@@ -315,7 +317,7 @@ def climber_of(
         model,
         values,
         {name: value for name, value in values.items() if name in weights},
-        rates_of(settings),
+        rates_of(settings, source.n_tasks),
         settings.max_iterations,
         key,
         Program(settings.guide, settings.particles),
@@ -323,9 +325,10 @@ def climber_of(
     )
 
 
-def rates_of(settings: SVISettings) -> Rates:
-    """The rates of Adam over ``max_iterations`` steps."""
-    return Rates(settings.learning_rate, settings.network_rate, max(settings.max_iterations // 2, 1))
+def rates_of(settings: SVISettings, n_tasks: int) -> Rates:
+    """The rates of Adam over ``max_iterations`` steps, and the decay of weights beside the loss of all tasks."""
+    half, decay = max(settings.max_iterations // 2, 1), settings.weight_decay * n_tasks
+    return Rates(settings.learning_rate, settings.network_rate, half, decay)
 
 
 def _engine(climber: SVIClimber, like: Annotations, batch: Minibatch, key: Array) -> tuple[SVI, AutoGuide, SVIState]:
@@ -402,7 +405,8 @@ def _optimizer(rates: Rates, weights: Parameters) -> optax.GradientTransformatio
 
     if not weights:
         return falling(rates.learning)
-    by_kind = {"weights": falling(rates.network), "guide": falling(rates.learning)}
+    decayed = optax.chain(optax.add_decayed_weights(rates.decay), falling(rates.network))
+    by_kind = {"weights": decayed, "guide": falling(rates.learning)}
     return optax.multi_transform(by_kind, kinds)
 
 

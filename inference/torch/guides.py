@@ -1,6 +1,7 @@
 """Stochastic variational inference by Pyro: its guides and optimizers on a story with its true labels summed out."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from ..engines.progress import progress_bar
 from ..engines.settings import EMSettings, SVISettings, refuse_unused, unused_by_svi
 from ..engines.svi import check_losses, facts, makes, without_gaps
 from ..sources.memory import InMemory, in_batches
+from . import module_training
 from .dlpack import to_torch
 from .normals import Normals
 from .problem import Problem
@@ -48,7 +50,6 @@ GUIDES: dict[str, Callable[..., Any]] = {
 }
 
 REFUSED = {
-    "epochs": "with backend='pyro' a classifier is trained in SVI's own steps, not by EM before; give max_iterations",
     "sweeps": "with backend='pyro' the draws are those of Pyro's guide; leave out sweeps, or backend",
 }
 """Options of NumPyro's SVI that this one does not have, with the reason."""
@@ -57,13 +58,17 @@ STAGE = "svi"  # of a checkpoint
 
 
 class TorchSVISettings(NamedTuple):
-    """Options of ``method="svi"`` with ``backend="pyro"``: those of :class:`.SVISettings`, but for ``epochs`` and
+    """Options of ``method="svi"`` with ``backend="pyro"``: those of :class:`.SVISettings`, but for
     ``sweeps``.
 
     Args:
         max_iterations: steps of Adam.
         learning_rate: of the first half of the steps; it falls to a tenth of it in the second.
         network_rate: the same for a classifier's weights. Used with a classifier and without ``optimizer``.
+        weight_decay: of the same weights, as of :class:`.EMSettings`, in the EM before and in SVI's own steps. Used
+            with a classifier and without ``optimizer``.
+        epochs: of the EM that finds where a story with a classifier starts. Used with a classifier.
+        warmup: of the same EM: its epochs that learn from the soft majority vote. Used with a classifier.
         guide: ``"normal"``, ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"``, or a class of Pyro's automatic
             guides.
         batch_size: tasks in a minibatch; None takes all of them in every step.
@@ -75,6 +80,9 @@ class TorchSVISettings(NamedTuple):
     max_iterations: int = SVISettings().max_iterations
     learning_rate: float = SVISettings().learning_rate
     network_rate: float = SVISettings().network_rate
+    weight_decay: float = SVISettings().weight_decay
+    epochs: int = SVISettings().epochs
+    warmup: int | None = None
     guide: str | Callable[..., AutoGuide] = "normal"
     batch_size: int | None = None
     particles: int = SVISettings().particles
@@ -95,7 +103,7 @@ def run(
 ) -> Outcome:
     """Fit the guide, and draw from it.
 
-    It starts from EM's solution, or with a classifier, which learns in the same steps, after EM's first step.
+    It starts from EM's solution, with a classifier from where EM in minibatches has led it, which goes on learning.
 
     Raises:
         UnknownNameError: for a guide of that name.
@@ -107,14 +115,16 @@ def run(
     has_module = problem.classifier is not None
     refuse_unused(
         settings,
-        unused_by_svi(has_network=False, has_weights=has_module, is_point=is_delta)
+        unused_by_svi(has_network=has_module, has_weights=has_module, is_point=is_delta)
         | REFUSED
         | unused_with_optimizer(problem.options),
     )
     size, names = _batch_size(problem, settings), list(parameter_dims(problem.model, problem.data))
     before = keep.within("before")
     if has_module:
-        values = problem.start(key)
+        given = {name: getattr(settings, name) for name in ("epochs", "network_rate", "weight_decay", "warmup")}
+        before_svi = replace(problem, options=problem.options._replace(scheduler=None))  # which is of SVI's steps
+        values = module_training.solve(before_svi, key, EMSettings(**given), progress=progress, keep=before).parameters
     else:
         of_em = EMSettings(tolerance=1e-5)
         values = em.solve(problem.model, problem.data, key, of_em, progress=progress, keep=before).parameters
@@ -165,7 +175,7 @@ def _descend(
     module, options = problem.module, problem.options
     weights: dict[str, Any] = {"params": [*trainable(module), *optimised.values()]}
     if options.optimizer is None:
-        weights["lr"] = settings.network_rate
+        weights |= {"lr": settings.network_rate, "weight_decay": settings.weight_decay}
     groups: Groups = [{"params": list(guide.parameters()), "lr": settings.learning_rate}, weights]
     stepper = Stepper(
         groups, options, partial(torch.optim.Adam, fused=_can_fuse(options)), _schedule(settings.max_iterations)

@@ -43,7 +43,10 @@ class TorchClassifier:
 
     def __init__(self, module: nn.Module, autocast: torch.dtype | None = None) -> None:
         if not isinstance(module, nn.Module):
-            raise StoryError(f"classifier={module!r}: backend='pyro' takes a torch.nn.Module from features to logits")
+            raise StoryError(
+                f"classifier={module!r}: backend='pyro' takes a torch.nn.Module from features to logits, such as "
+                "torch.nn.Linear(n_features, n_classes); give one, or leave out backend"
+            )
         self.module = copy.deepcopy(module)
         self.autocast = autocast
 
@@ -117,11 +120,18 @@ class TorchClassifier:
         """Look at what the module gives for a few tasks.
 
         Raises:
-            StoryError: it gives another shape than logits have, or probabilities.
+            StoryError: it does not take the inputs, gives another shape than logits have, or probabilities.
         """
         self.module.eval()
-        with torch.no_grad():
-            logits = self.logits(inputs, n_tasks, n_classes)
+        try:
+            with torch.no_grad():
+                logits = self.logits(inputs, n_tasks, n_classes)
+        except RuntimeError as error:
+            shape = "" if isinstance(inputs, Mapping) else f", of shape {tuple(np.shape(inputs))}"
+            raise StoryError(
+                f"the classifier does not take the tasks' inputs{shape}, one row a task: {str(error).rstrip('.')}; "
+                "give a module from such inputs to logits"
+            ) from error
         if ((logits >= 0) & (logits <= 1)).all() and ((logits.sum(-1) - 1).abs() < CLOSE).all():
             raise StoryError(
                 f"the classifier gives probabilities: its outputs lie between 0 and 1, and each row sums to one "

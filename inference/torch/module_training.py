@@ -165,7 +165,7 @@ class Trainer:
     def _groups(self) -> list[dict[str, Any]]:
         weights: dict[str, Any] = {"params": trainable(self.problem.module)}
         if self.problem.options.optimizer is None:
-            weights["lr"] = self.settings.network_rate
+            weights |= {"lr": self.settings.network_rate, "weight_decay": self.settings.weight_decay}
         return [{"params": list(self.reals.values()), "lr": self.settings.learning_rate}, weights]
 
     @property

@@ -19,7 +19,7 @@ class TorchOptions(NamedTuple):
         loader: arguments of ``torch.utils.data.DataLoader`` for the dataset, such as ``num_workers``, ``collate_fn``.
         optimizer: a function of groups of parameters, such as ``functools.partial(torch.optim.AdamW, lr=1e-3)``: the
             story's own with a learning rate (``learning_rate``), then the classifier's weights without one, in place of
-            ``network_rate``. Adam by default.
+            ``network_rate`` and ``weight_decay``. Adam by default.
         scheduler: a function of the optimizer that returns a learning-rate schedule; it moves on after each step.
         clip: the norm to which the gradients of each step are cut; None for no cutting. It, ``optimizer`` and
             ``scheduler`` are used in training by minibatches and in SVI.
@@ -70,4 +70,5 @@ def unused_with_optimizer(options: TorchOptions) -> dict[str, str]:
     """Return the options of an engine that the user's own optimizer leaves without use, with the reason."""
     if options.optimizer is None:
         return {}
-    return {"network_rate": "the classifier's weights have the learning rate of optimizer=; give it there"}
+    reason = "the classifier's weights are moved by optimizer=; give it there"
+    return dict.fromkeys(("network_rate", "weight_decay"), reason)

@@ -78,6 +78,7 @@ class Classifier(ClassPrior):
         dropout: share of their hidden units switched off in training.
         batch_norm: whether they normalise over the batch.
         prior: standard deviation of a normal prior of every weight; None for no prior.
+        bias: whether ``"logistic"`` has an intercept of each class; the networks always have.
 
     Raises:
         UnknownNameError: for a network of another name.
@@ -89,6 +90,7 @@ class Classifier(ClassPrior):
     dropout: float = 0.5
     batch_norm: bool = False
     prior: float | None = None
+    bias: bool = True
 
     kind: ClassVar[str] = "classifier"
     by_task: ClassVar[bool] = True
@@ -102,6 +104,11 @@ class Classifier(ClassPrior):
             from flax import nnx
 
             object.__setattr__(self, "network", nnx.clone(self.network))  # what it is later is another classifier
+        elif is_torch_module(self.network):
+            raise StoryError(
+                f"network={type(self.network).__name__}: a torch.nn.Module is a story's truth prior as it is; give "
+                "cp.fit('dawid_skene', annotations, classifier=module, backend='pyro'), and elsewhere a flax.nnx module"
+            )
         elif isinstance(self.network, type) or not callable(self.network):
             raise StoryError(
                 f"network={self.network!r}: one of {list(NETWORKS)}, a flax.nnx module, or a function from features "
@@ -112,6 +119,8 @@ class Classifier(ClassPrior):
             raise StoryError(f"hidden={self.hidden!r}: the units of each hidden layer, such as (128,), are needed")
         object.__setattr__(self, "hidden", tuple(sizes))
         truth_value("batch_norm", self.batch_norm, error=StoryError)
+        if not truth_value("bias", self.bias, error=StoryError) and self.network != "logistic":
+            raise StoryError("bias=False is of network='logistic', and other networks have their own; leave it out")
         if not (isinstance(self.dropout, Real) and 0 <= self.dropout < 1):
             raise StoryError(f"dropout={self.dropout!r}: a share from 0 to below 1 is needed")
         if self.prior is not None and not (isinstance(self.prior, Real) and 0 < self.prior < math.inf):
@@ -217,7 +226,7 @@ class Classifier(ClassPrior):
 
     def _logits(self, x: Array, n_classes: int) -> Array:
         if not isinstance(self.network, str) and not _is_module(self.network):
-            return _checked(_of_function(self.network, x), x, n_classes)
+            return _checked(_called(partial(_of_function, self.network), x), x, n_classes)
         parts = _parts(self, x.shape[1:], n_classes)
         running = {name: mutable(name, {"value": _wide(value)}) for name, value in parts.running.items()}
         values = {name: jnp.asarray(holder["value"]) for name, holder in running.items()}  # Flax writes into NumPy's
@@ -225,10 +234,10 @@ class Classifier(ClassPrior):
         if not _TRAINING.get():
             network = parts.merge(values, jax.random.key(0))
             network.eval()
-            return _checked(network(x), x, n_classes)
+            return _checked(_called(network, x), x, n_classes)
         network = parts.merge(values, _typed(numpyro.prng_key()))
         network.train()
-        logits = _checked(network(x), x, n_classes)
+        logits = _checked(_called(network, x), x, n_classes)
         after = _variables(network)
         for name, holder in running.items():
             holder["value"] = jax.lax.stop_gradient(after[name][...]).astype(holder["value"].dtype)
@@ -342,7 +351,7 @@ def _build(classifier: Classifier, shape: tuple[int, ...], n_classes: int, seed:
 
     rngs = nnx.Rngs(seed)
     if classifier.network == "logistic":
-        return Logistic(shape, n_classes, rngs=rngs)
+        return Logistic(shape, n_classes, bias=classifier.bias, rngs=rngs)
     if classifier.network == "cnn" and len(shape) not in (2, 3):
         raise StoryError(f"network='cnn' needs images (height, width) or (height, width, channels), not {shape}")
     make = CNN if classifier.network == "cnn" else MLP
@@ -360,6 +369,12 @@ def _is_module(network: object) -> TypeGuard[nnx.Module]:
     """Return whether it is a module of Flax, of which there is none before Flax is imported."""
     flax = sys.modules.get("flax.nnx")
     return flax is not None and isinstance(network, flax.Module)
+
+
+def is_torch_module(network: object) -> TypeGuard[Any]:
+    """Return whether it is a module of PyTorch, which is not imported to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(network, torch.nn.Module)
 
 
 def _variables(network: nnx.Module) -> dict[str, nnx.Variable]:
@@ -386,6 +401,24 @@ def _typed(key: Array) -> Array:
 def _wide(value: Array) -> Array:
     """A real array in the precision that JAX is set to."""
     return value.astype(float) if jnp.issubdtype(value.dtype, jnp.floating) else value
+
+
+def _called(network: Callable[[Array], Array], x: Array) -> Array:
+    """Return the network's logits.
+
+    Raises:
+        StoryError: it does not take features of this shape.
+    """
+    try:
+        return network(x)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, StoryError):
+            raise
+        raise StoryError(
+            f"the classifier does not take the tasks' features, of shape {x.shape}, one row a task: "
+            f"{str(error).rstrip('.')}; give a network from features of shape "
+            f"(tasks, {', '.join(map(str, x.shape[1:]))}) to logits"
+        ) from error
 
 
 def _of_function(function: Callable[[Array], Array], x: Array) -> Array:

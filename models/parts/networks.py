@@ -10,10 +10,13 @@ CHANNELS = (32, 64)  # of a convolutional network's layers
 
 
 class Logistic(nnx.Module):
-    r"""Multinomial logistic regression: logits :math:`W^\top x + b` of the flattened features, ``(N, K)``."""
+    r"""Multinomial logistic regression: logits :math:`W^\top x + b` of the flattened features, ``(N, K)``.
 
-    def __init__(self, shape: tuple[int, ...], n_classes: int, *, rngs: nnx.Rngs) -> None:
-        self.linear = _even(math.prod(shape), n_classes, rngs)
+    Without ``bias`` there is no :math:`b`, so that all classes are equally probable at features of zero.
+    """
+
+    def __init__(self, shape: tuple[int, ...], n_classes: int, *, bias: bool, rngs: nnx.Rngs) -> None:
+        self.linear = _even(math.prod(shape), n_classes, rngs, bias=bias)
 
     def __call__(self, x: Array) -> Array:
         """Logits ``(N, K)`` of features ``(N, ...)``."""
@@ -106,9 +109,9 @@ class CNN(nnx.Module):
         return self.head(x)
 
 
-def _even(size: int, n_classes: int, rngs: nnx.Rngs) -> nnx.Linear:
+def _even(size: int, n_classes: int, rngs: nnx.Rngs, *, bias: bool = True) -> nnx.Linear:
     """A last layer that starts with equal probabilities, so that the first E-step depends on annotations alone."""
-    return nnx.Linear(size, n_classes, kernel_init=nnx.initializers.zeros, rngs=rngs)
+    return nnx.Linear(size, n_classes, use_bias=bias, kernel_init=nnx.initializers.zeros, rngs=rngs)
 
 
 def _batch_norm(size: int, rngs: nnx.Rngs) -> nnx.BatchNorm:

@@ -298,3 +298,24 @@ def test_what_does_not_give_a_logit_to_each_class_is_refused_before_anything_is_
 def test_a_classifier_together_with_another_prior_is_refused():
     with pytest.raises(ValueError, match="give a classifier or a truth_prior, not both"):
         cp.fit("dawid_skene", with_features((3,)), classifier="mlp", truth_prior=cp.Prevalence(), progress=False)
+
+
+@pytest.mark.parametrize("network", [nnx.Linear(5, 3, rngs=nnx.Rngs(0)), lambda x: x @ jnp.ones((5, 3))])
+def test_what_does_not_take_the_features_says_which_it_gets(network):
+    with pytest.raises(StoryError, match=r"features, of shape \(7, 4\).*give a network from .*\(tasks, 4\)"):
+        cp.fit("dawid_skene", with_features((4,)), classifier=network, progress=False)
+
+
+def test_a_logistic_regression_without_intercepts_is_even_where_the_features_are_zero():
+    annotations = with_features((4,))
+    annotations = annotations.replace(features=np.vstack([np.zeros((1, 4)), annotations.features[1:]]).astype("f4"))
+    fits = {
+        bias: cp.fit("one_coin", annotations, classifier=Classifier("logistic", bias=bias, prior=1.0), progress=False)
+        for bias in (True, False)
+    }
+    assert set(fits[True].parameters) - set(fits[False].parameters) == {"classifier.linear.bias"}
+    even = np.full(3, 1 / 3)
+    np.testing.assert_allclose(fits[False].predict_proba(np.zeros((1, 4)))[0], even, rtol=1e-6)
+    assert np.abs(fits[True].predict_proba(np.zeros((1, 4)))[0] - even).max() > 0.01
+    with pytest.raises(StoryError, match="bias=False is of network='logistic'"):
+        Classifier("mlp", bias=False)

@@ -130,3 +130,20 @@ def test_a_prior_that_samples_with_numpyro_is_a_part_of_the_story(crowd):
 
     options = {"truth_prior": by_site, "method": "svi", "max_iterations": 5, "draws": 3, "progress": False}
     assert cp.fit("dawid_skene", crowd, backend="pyro", **options).outcome.draws["share"].shape == (1, 3, 2, 2)
+
+
+def test_a_module_that_does_not_take_the_features_says_which_it_gets(crowd):
+    with pytest.raises(cp.StoryError, match=r"does not take the tasks' inputs, of shape \(16, 2\)"):
+        cp.fit("dawid_skene", crowd, classifier=torch.nn.Linear(3, 2), progress=False)
+
+
+def test_a_module_where_none_is_taken_says_what_to_write(crowd):
+    module = torch.nn.Linear(2, 2)
+    with pytest.raises(cp.StoryError, match=r"classifier=module, backend='pyro'"):
+        cp.Classifier(module)
+    with pytest.raises(cp.StoryError, match=r"classifier=module, backend='pyro'"):
+        cp.fit("majority_vote", crowd, classifier=module, progress=False)
+    with pytest.raises(cp.StoryError, match=r"given as classifier=module"):
+        cp.fit("dawid_skene", crowd, truth_prior=module, progress=False)
+    with pytest.raises(cp.StoryError, match=r"='mlp': backend='pyro' takes .*leave out backend"):
+        cp.fit("dawid_skene", crowd, classifier="mlp", backend="pyro", progress=False)

@@ -15,6 +15,7 @@ import crowdppl as cp
 from crowdppl.inference.engines.registry import ENGINES
 
 NETWORK = {"story": "one_coin", "classifier": cp.Classifier("mlp", hidden=(3,))}
+SHRUNK = {"story": "one_coin", "classifier": cp.Classifier("mlp", hidden=(3,), prior=1.0)}
 SHORT: dict[str, dict] = {
     "em": {},
     "svi": {"max_iterations": 40, "draws": 5, "sweeps": 0},
@@ -34,6 +35,7 @@ CASES: dict[str, dict[str, tuple[dict, object]]] = {
         "epochs": (NETWORK, 2),
         "batch_size": (NETWORK | {"epochs": 2}, 7),
         "network_rate": (NETWORK | {"epochs": 2}, 0.1),
+        "weight_decay": (NETWORK | TRAINED, 0.1),
         "warmup": (NETWORK | TRAINED, 0),
         "held_out": (NETWORK | TRAINED, 0.3),
         "patience": (NETWORK | {"epochs": 25, "network_rate": 0.2, "held_out": 0.3}, 1),
@@ -42,7 +44,9 @@ CASES: dict[str, dict[str, tuple[dict, object]]] = {
         "max_iterations": ({}, 50),
         "learning_rate": ({}, 0.05),
         "network_rate": (NETWORK | {"epochs": 2}, 0.1),
+        "weight_decay": (NETWORK | {"epochs": 2}, 0.1),
         "epochs": (NETWORK | {"network_rate": 0.1}, 2),
+        "warmup": (NETWORK | TRAINED, 0),
         "guide": ({}, "low_rank"),
         "batch_size": ({}, 7),
         "particles": ({}, 2),
@@ -76,11 +80,16 @@ REFUSED = [
     ("em", {"patience": 3}, "patience=3 would be ignored"),
     ("em", {"batch_size": 9, "patience": 3}, "patience=3 would be ignored: nothing is held out; .* give held_out"),
     ("em", {"batch_size": 9, "network_rate": 0.1}, "network_rate=0.1 would be ignored: the story has no classifier"),
+    ("em", {"weight_decay": 0.1}, "weight_decay=0.1 would be ignored: .* takes cp.Classifier\\('logistic', prior=1.0"),
+    ("em", {"batch_size": 9, "weight_decay": 0.1}, "weight_decay=0.1 would be ignored: the story has no classifier"),
+    ("em", SHRUNK | {"weight_decay": 0.1}, "weight_decay=0.1 would be ignored: the classifier's weights have a prior"),
     ("em", {"batch_size": 9, "max_iterations": 3}, "max_iterations=3 would be ignored: .* minibatches; give epochs"),
     ("em", NETWORK | {"tolerance": 0.1}, "tolerance=0.1 would be ignored: .* give epochs"),
     ("em", NETWORK | {"halvings": 3}, "halvings=3 would be ignored: .* give epochs"),
     ("em", NETWORK | {"accelerate": False}, "accelerate=False would be ignored: .* give epochs"),
     ("svi", {"epochs": 3}, "epochs=3 would be ignored: the story has no network"),
+    ("svi", {"warmup": 3}, "warmup=3 would be ignored: the story has no network"),
+    ("svi", SHRUNK | {"weight_decay": 0.1}, "weight_decay=0.1 would be ignored: no classifier's weights"),
     ("svi", {"network_rate": 0.1}, "network_rate=0.1 would be ignored: no classifier's weights"),
     ("svi", {"guide": "delta", "draws": 3}, "draws=3 would be ignored: the guide is a point"),
     ("svi", {"guide": "delta", "particles": 3}, "particles=3 would be ignored: the guide is a point"),

@@ -130,6 +130,18 @@ def test_the_first_step_is_adams_along_the_gradient_of_the_log_posterior(annotat
         np.testing.assert_allclose(state.reals[name], value + 0.03 * g / (np.abs(g) + 1e-8), atol=1e-4)
 
 
+def test_weight_decay_adds_its_share_of_the_weights_to_the_slope_before_adams_step(annotations):
+    """The slope is that of the mean negative log-joint plus λ w."""
+    model = model_of(CALM)
+    theta = somewhere(model, annotations)
+    settings = EMSettings(network_rate=0.03, weight_decay=0.3)
+    state, _ = run_epoch(model, annotations, theta, N_TASKS, settings, jax.random.key(5))
+    slope = jax.jit(lambda theta: gradient(model, annotations, parameter_spec(model, annotations), theta).slope)(theta)
+    for name, value in weights_of(theta).items():
+        g = 0.3 * np.asarray(value, float) - np.asarray(slope[name], float) / N_TASKS
+        np.testing.assert_allclose(state.reals[name], value - 0.03 * g / (np.abs(g) + 1e-8), atol=1e-4)
+
+
 def test_running_statistics_follow_the_batches_and_are_what_predictions_use(separable):
     """Of features, which are normalised first, after E epochs of one batch: 0.9^E the start's, the rest the batch's."""
     epochs = 6

@@ -112,6 +112,7 @@ if TYPE_CHECKING:  # imported when first used
     )
 
 _import_tqdm()
+__path__ = [*__path__, f"{__path__[0]}/inference/interfaces"]  # of a checkout; a wheel has them beside this file
 __getattr__, __dir__ = lazy_names(__name__, __file__)
 
 __version__ = "0.1.0"

@@ -35,6 +35,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/result",),
     ("inference/training_on_labels",),
     ("inference/fit",),
+    ("inference/interfaces",),
     ("inference/choose",),
     ("inference/panel",),
     ("inference/described",),

@@ -17,7 +17,11 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parents[1]
 SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
 NO_PACKAGES = {("benchmarks",), ("docs",), ("notebooks",), ("tests",), ("build",), ("dist",)}
-ROOMS = {Path(*name.split(".")[1:]) for name in SETUPTOOLS["packages"]}
+FOLDERS = {
+    name: Path(SETUPTOOLS["package-dir"].get(name, Path(*name.split(".")[1:]))) for name in SETUPTOOLS["packages"]
+}
+"""Where each package lies in the checkout."""
+ROOMS = set(FOLDERS.values())
 
 SMOKE = """
 import crowdppl as cp
@@ -97,7 +101,9 @@ def in_environment(python, tmp_path):
 
 def test_the_wheel_holds_every_module_of_the_packages_and_nothing_else(wheel):
     in_tree = {
-        (Path("crowdppl") / path.relative_to(ROOT)).as_posix() for room in ROOMS for path in (ROOT / room).glob("*.py")
+        (Path(*name.split(".")) / path.name).as_posix()
+        for name, room in FOLDERS.items()
+        for path in (ROOT / room).glob("*.py")
     }
     with zipfile.ZipFile(wheel) as archive:
         in_wheel = {name for name in archive.namelist() if not name.split("/")[0].endswith(".dist-info")}
@@ -140,6 +146,12 @@ def test_the_command_lists_its_verbs(in_environment):
 
 def test_the_installed_command_lists_the_embedded_dataset(in_environment):
     assert "anesthesia" in in_environment("crowdppl", "datasets")
+
+
+def test_the_faces_of_other_libraries_are_packages_beside_the_rooms(in_environment):
+    code = "from crowdppl.sklearn import CrowdClassifier; from crowdppl.crowdkit import DawidSkene; import sklearn; "
+    code += "import crowdppl as cp; print(CrowdClassifier, cp.sklearn.__file__, sklearn.__file__)"
+    assert in_environment("python", "-c", code).count("site-packages") == 2
 
 
 def test_a_story_is_fitted_by_the_wheel_and_not_by_the_tree(in_environment, python):

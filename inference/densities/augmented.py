@@ -1,17 +1,17 @@
 r"""Draws of the parameters around a point, by a few steps of data augmentation: its uncertainty.
 
 From a mode the true labels are drawn from their posterior, then the parameters given these labels, and so on, for each
-draw by itself (Tanner & Wong 1987). The first step is the poor man's data augmentation of Wei & Tanner (1990), which
-takes the labels' posterior at the mode for granted: where a part :math:`\gamma` of what the parameters are known by is
-missing with the labels, its variances are :math:`1 - \gamma^2` of the posterior's, and after :math:`m` steps
-:math:`1 - \gamma^{2m}`. A row of probabilities is drawn from its Dirichlet posterior where that is its posterior given
-the labels. All other parameters, such as abilities, or rows of stories whose annotations have a latent variable of
-their own, take a trajectory of Hamiltonian Monte Carlo together, given the labels and the rows, in units of their
-curvature at the mode, and stay where they are where it is refused (Neal 2011, section 5.3): parameters that depend on
-each other, or whose curvature at the mode says little, move no farther than their density lets them. The error of a
-trajectory's energy grows with the number of parameters: of thousands, as of tasks, only trajectories too short to lead
-away from the mode would be free of it. So a small error is allowed for each; leaps that err as little change variances
-by less than the few steps do.
+draw by itself (Tanner & Wong 1987); where steps cost much, ten draws are of one such way, each a step after the other.
+The first step is the poor man's data augmentation of Wei & Tanner (1990), which takes the labels' posterior at the mode
+for granted: where a part :math:`\gamma` of what the parameters are known by is missing with the labels, its variances
+are :math:`1 - \gamma^2` of the posterior's, and after :math:`m` steps :math:`1 - \gamma^{2m}`. A row of probabilities
+is drawn from its Dirichlet posterior where that is its posterior given the labels. All other parameters, such as
+abilities, or rows of stories whose annotations have a latent variable of their own, take a trajectory of Hamiltonian
+Monte Carlo together, given the labels and the rows, in units of their curvature at the mode, and stay where they are
+where it is refused (Neal 2011, section 5.3): parameters that depend on each other, or whose curvature at the mode says
+little, move no farther than their density lets them. The error of a trajectory's energy grows with the number of
+parameters: of thousands, as of tasks, only trajectories too short to lead away from the mode would be free of it. So a
+small error is allowed for each; leaps that err as little change variances by less than the few steps do.
 
 It needs no derivation for a story: concentrations and trajectories follow gradients of the complete data's
 log-density, a row's posterior is a Dirichlet distribution where its counts are the same whatever the rows are, and a
@@ -23,7 +23,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
@@ -43,6 +45,10 @@ from .programs import compiled
 from .sites import ParameterSpec, parameter_spec
 
 STEPS = 8  # of data augmentation: 99 % of the variances where three quarters of the knowledge is missing
+LITTLE = 2e9  # numbers that are computed for all steps up to which each draw has a way of its own from the mode
+KEPT = 10  # draws of a way, one a step, where there is more
+FEWEST_WAYS = 5  # of which draws are kept
+A_VARIATE = 300  # numbers that are computed in the time that a gamma variate takes, about
 NUMBERS = (200, 100, 50, 25)  # of draws: each is a program of its own, in which several are taken side by side
 WORK = 1.5e9  # numbers that are computed for a step of all draws, about: a second or so
 FEWEST = 50  # draws where parameters take trajectories, which leave each near the last
@@ -63,27 +69,39 @@ APART = ("worker", "task")  # dimensions whose members have nothing to do with e
 
 
 def augmented_draws(
-    model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters, n: int, seed: int = 0
-) -> tuple[dict[str, np.ndarray], bool]:
+    steps: Steps, mode: Parameters, n: int, seed: int = 0, missing: float | None = None
+) -> tuple[Draws, bool]:
     """Draws of the parameters around a mode, by site, ``(n, ...)``, and whether those of real values went far enough.
 
     Args:
-        model: the story.
-        annotations: the data.
+        steps: of the story on its data, :meth:`Steps.at` the mode.
         mode: the parameters that are drawn, by site.
-        fixed: those that stay where they are.
         n: how many draws at the most, 25 or more; fewer are taken where a density computes much.
         seed: the same seed gives the same draws.
+        missing: the share of the knowledge that is missing with the labels, from 0 to 1, where it is known.
     """
+    n_steps = STEPS if missing is None else steps_for(missing)
     one: Draws = {name: np.asarray(value)[None] for name, value in mode.items()}
-    steps = Steps.around(model, annotations, one, fixed)
     n = min(n, max(int(WORK / steps.work), FEWEST if steps.in_leaps else NUMBERS[-1]))
     n = next(number for number in NUMBERS if number <= n)
-    draws: Draws = {name: np.broadcast_to(value, (n, *value.shape[1:])) for name, value in one.items()}
-    rng, leap, share = np.random.default_rng(seed), LONGEST, 0.0
-    for key in jax.random.split(jax.random.key(seed), STEPS):
+    is_little = n * n_steps * (steps.work + A_VARIATE * sum(value.size for value in one.values())) <= LITTLE
+    n_ways = n if is_little or steps.in_leaps else max(n // KEPT, FEWEST_WAYS)
+    draws: Draws = {name: np.broadcast_to(value, (n_ways, *value.shape[1:])) for name, value in one.items()}
+    rng, leap, share, found = np.random.default_rng(seed), LONGEST, 0.0, []
+    for done, key in enumerate(jax.random.split(jax.random.key(seed), n_steps + n // n_ways - 1), start=1):
         draws, leap, share = steps.taken(draws, leap, key, rng)
-    return draws, share >= FEW / 2
+        if done >= n_steps:
+            found.append(draws)
+    return {name: np.concatenate([one[name] for one in found]) for name in draws}, share >= FEW / 2
+
+
+def steps_for(missing: float) -> int:
+    """Return how many steps leave one hundredth of the variances where a share of the knowledge is missing.
+
+    >>> [steps_for(share) for share in (0.0, 0.05, 0.1, 0.3, 0.75, 1.0)]
+    [1, 1, 1, 2, 8, 8]
+    """
+    return int(np.clip(np.ceil(np.log(0.01) / (2 * np.log(np.clip(missing, 1e-9, 1 - 1e-9)))), 1, STEPS))
 
 
 Draws = dict[str, np.ndarray]  # by site, (n, ...)
@@ -143,6 +161,11 @@ class Steps(NamedTuple):
             moved = ()
         return cls(model, annotations, fixed, moved, curvatures, size, leaps, exact)
 
+    @classmethod
+    def at(cls, model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters) -> Steps:
+        """Return the steps around one point, by site."""
+        return cls.around(model, annotations, {name: np.asarray(value)[None] for name, value in mode.items()}, fixed)
+
     @property
     def in_leaps(self) -> bool:
         """True where some parameters take trajectories."""
@@ -191,7 +214,9 @@ class Steps(NamedTuple):
         after = {name: np.asarray(values) for name, values in reals.items()}
         for name, values in counts.items():
             blocks = np.array_split(np.asarray(values), min(n, 1 + values.size // BLOCK))
-            after[name] = np.concatenate([dirichlet_rows(rng, block) for block in blocks])
+            each = [rng] if len(blocks) == 1 else rng.spawn(len(blocks))
+            with ThreadPoolExecutor(min(len(blocks), os.cpu_count() or 1)) as pool:
+                after[name] = np.concatenate(list(pool.map(dirichlet_rows, each, blocks)))
         return after, leap, share
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations
-from .augmented import GRADIENT, LONGEST, Draws, Steps, size_of
+from .augmented import A_VARIATE, GRADIENT, LONGEST, Draws, Steps, size_of
 from .enumerated import Parameters
 from .model import Model
 
@@ -28,7 +28,6 @@ CHAINS = 100  # side by side, where so many draws are asked for
 LATER = 2 / 3  # of the sweeps, of which draws are kept at the most; of many it is the second half
 LEAPS = 5  # of a trajectory, which then ends as far from its start as one leads in units of the curvature
 WORK = 1e10  # numbers that are computed in any case, about: two or three seconds
-A_VARIATE = 300  # numbers that are computed in the time that a gamma variate takes, about
 
 
 class Swept(NamedTuple):

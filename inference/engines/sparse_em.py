@@ -44,10 +44,10 @@ def moving_tasks(changed: np.ndarray, posterior: np.ndarray) -> np.ndarray:
     return moving
 
 
-def pays(annotations: Annotations, moving: np.ndarray) -> bool:
-    """Return whether the data are many and the tasks that move few among them."""
+def pays(annotations: Annotations, moving: np.ndarray, little: int | None = None) -> bool:
+    """Return whether the data have more rows than are ``little``, and the tasks that move few of them."""
     n_moving = int(np.count_nonzero(moving[annotations.task]))
-    return annotations.n_rows > LITTLE and 0 < n_moving <= MOST * annotations.n_rows
+    return annotations.n_rows > (LITTLE if little is None else little) and 0 < n_moving <= MOST * annotations.n_rows
 
 
 def solution(
@@ -70,6 +70,27 @@ def solution(
         key: random key.
         settings: of EM.
     """
+    held, seen, values = apart(model, annotations, moving, parameters, dims)
+    if not held:
+        return parameters
+    tables = {name: values.pop(name) for name in held}
+    beside = holding_tasks(model, held, values)
+    found = em.solve(beside, seen, key, settings._replace(restarts=1), progress=False, start=tables)
+    return parameters | cut(found.parameters, dims, annotations)
+
+
+def apart(
+    model: Model, annotations: Annotations, moving: np.ndarray, parameters: Parameters, dims: Dims
+) -> tuple[Parameters, Annotations, Parameters]:
+    """The expected counts of the tasks that are held, the data of those that move, and the parameters at their sizes.
+
+    Args:
+        model: the story.
+        annotations: all of the data.
+        moving: whether each task moves, ``(N,)`` of bool.
+        parameters: by site.
+        dims: names of the dimensions of each site.
+    """
     annotations = with_category_counts(annotations)
     pads = at_size.can_be_padded(model, annotations, briefly=True)
 
@@ -85,11 +106,4 @@ def solution(
             values = grown(values, dims, data)
         return jax.tree.map(jnp.asarray, (data, values))
 
-    held = _sums(model, *part(~moving)).counts
-    if not held:
-        return parameters
-    seen, values = part(moving)
-    tables = {name: values.pop(name) for name in held}
-    beside = holding_tasks(model, held, values)
-    found = em.solve(beside, seen, key, settings._replace(restarts=1), progress=False, start=tables)
-    return parameters | cut(found.parameters, dims, annotations)
+    return _sums(model, *part(~moving)).counts, *part(moving)

@@ -20,13 +20,13 @@ from jax import Array
 from ...data import AnnotationError, Annotations, unknown_name
 from ...data.padding import PaddedAnnotations
 from ...models import Emission
-from ..densities.augmented import augmented_draws
 from ..densities.enumerated import Density, Parameters, density, emission_at
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims, derived, site_roles
 from ..engines import at_size
+from ..engines.around_mode import draws_around
 from ..engines.finding import ConvergenceWarning, Finding
 from ..engines.outcome import Outcome
 from ..sources.on_disk import Files, OnDiskError
@@ -162,16 +162,14 @@ class Fitted:
             return self
         size = sum(np.size(value) for value in self.draws.values()) + self.annotations.n_rows
         n = int(np.clip(min(NUMBERS / size, CELLS / n_cells(self.annotations)), *AROUND))
-        seen = self.at_size
-        mode = {name: jnp.asarray(value)[0, 0] for name, value in seen.draws.items()}
-        found, went_far = augmented_draws(seen.model, seen.annotations, mode, seen.fixed, n)
+        mode = {name: jnp.asarray(value)[0, 0] for name, value in self.draws.items()}
+        draws, went_far = draws_around(self.model, self.data, mode, self.fixed, self.dims, self.posterior, n)
         if not went_far:
             warnings.warn(TOO_NARROW, ConvergenceWarning, stacklevel=2)
-        real = {name: tuple(map(slice, value.shape[2:])) for name, value in self.draws.items()}
-        draws = {name: value[:, *real[name]][None] for name, value in found.items()}
+        by_chain = {name: value[None] for name, value in draws.items()}
         return replace(
             self,
-            outcome=self.outcome._replace(draws=draws, is_point=False),
+            outcome=self.outcome._replace(draws=by_chain, is_point=False),
             stored_posterior=self.posterior,
         )
 

@@ -9,6 +9,8 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations
+from ...data.arrays import longer
+from ...data.some_tasks import some_tasks
 from ...models.parts.abstaining import of_classes
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
@@ -16,6 +18,8 @@ from .fitted import Fitted
 from .misled import MisledShare
 
 DRAWS = (200, 500)  # of truths for an interval, at the least and at the most
+LITTLE = 2**16  # rows as far as which the truths of all tasks are drawn at the draws of the parameters
+SURE = 0.999  # probability from which on a label of more is taken for the class that the story infers
 
 
 def realised_accuracy(posterior: np.ndarray, annotations: Annotations, counted: np.ndarray | None = None) -> np.ndarray:
@@ -57,14 +61,48 @@ def realised_accuracy_draws(
     n_parameters = min(n, int(np.prod(fitted.shape)))
     shape = (n_parameters, -(-n // n_parameters))
     keys = jax.random.split(jax.random.key(seed), shape)
+    of_draw = misled.draws(n, seed)
     shares = np.zeros(shape, np.float32).T
-    shares.flat[:n] = misled.draws(n, seed)
-    counts = np.ones(fitted.annotations.n_tasks, bool) if counted is None else counted
-    drawing = _Drawing(keys, jnp.asarray(shares.T), jnp.asarray(misled.told), jnp.asarray(counts))
-    right = np.asarray(_right(fitted.thinned(n_parameters), drawing), dtype=float)
+    shares.flat[:n] = of_draw
     annotations = fitted.annotations.of_classes()
     total = np.bincount(np.asarray(annotations.worker), _weight(annotations, counted), annotations.n_workers)
-    return right.swapaxes(0, 1).reshape(-1, right.shape[-1])[:n] / _n_or_nan(total)
+    counts = np.ones(fitted.annotations.n_tasks, bool) if counted is None else counted
+    open_, right = _open_tasks(fitted, misled), np.zeros((n, annotations.n_workers))
+    if not open_.all():
+        right += _right_of_sure(fitted, ~open_ & counts, of_draw, np.random.default_rng(seed))
+        fitted, counts = fitted.with_data(some_tasks(fitted.data, open_)), counts[open_]
+    if open_.any():
+        seen = fitted.thinned(n_parameters).at_size
+        of_tasks = (longer(by_task, seen.annotations.n_tasks, False) for by_task in (misled.told[open_], counts))
+        drawn = np.asarray(_right(seen, _Drawing(keys, jnp.asarray(shares.T), *map(jnp.asarray, of_tasks))), float)
+        right += drawn.swapaxes(0, 1).reshape(-1, drawn.shape[-1])[:n, : annotations.n_workers]
+    return right / _n_or_nan(total)
+
+
+def _open_tasks(fitted: Fitted, misled: MisledShare) -> np.ndarray:
+    """The tasks whose truths are drawn, ``(N,)`` of bool: of much data those alone whose labels are uncertain."""
+    annotations, every = fitted.annotations, np.ones(fitted.annotations.n_tasks, bool)
+    own = any({"task", "row"} & set(fitted.dims.get(name, ("task",))) for name in fitted.draws | fitted.fixed)
+    is_much = annotations.n_rows > LITTLE and annotations.count is None
+    if not is_much or own or fitted.model.truth_prior.joint:
+        return every
+    return (fitted.posterior.max(-1) < SURE) | misled.told
+
+
+def _right_of_sure(fitted: Fitted, sure: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """How many annotations of each worker of tasks with sure labels are right, at each share of misled tasks: (n, J).
+
+    They are right by two binomial distributions, of those that are the label and of the others, as if no worker
+    annotated a task twice.
+    """
+    annotations = fitted.annotations.of_classes()
+    task, worker = np.asarray(annotations.task), np.asarray(annotations.worker)
+    same = fitted.posterior.argmax(-1)[task] == annotations.label
+    given, others = (
+        np.bincount(worker[sure[task] & which], minlength=annotations.n_workers) for which in (same, ~same)
+    )
+    share = shares[:, None]
+    return rng.binomial(given, 1 - share) + rng.binomial(others, share / max(annotations.n_classes - 1, 1))
 
 
 class _Drawing(NamedTuple):

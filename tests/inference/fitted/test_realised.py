@@ -7,7 +7,8 @@ import pytest
 from fit_at import fit_at, random_confusions
 
 import crowdppl as cp
-from crowdppl.inference.fitted.misled import misled_share
+from crowdppl.inference.fitted import realised
+from crowdppl.inference.fitted.misled import MisledShare, misled_share
 from crowdppl.inference.fitted.realised import realised_accuracy_draws
 
 
@@ -77,3 +78,20 @@ def test_realised_accuracy_stands_beside_the_accuracy(simulated):
         f"{name}{end}" for name in ("accuracy", "realised_accuracy") for end in ("", "_low", "_high")
     ]
     assert cp.plot_workers(simulated[0], score="realised_accuracy").get_title().startswith("Realised accuracy of")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_sure_labels_counted_by_binomial_distributions_are_right_as_often_as_drawn_truths(share, monkeypatch):
+    crowd = {"n_tasks": 600, "n_workers": 10, "n_classes": 3, "annotations_per_task": 8}
+    annotations = cp.simulate("dawid_skene", **crowd, seed=0)[0].without_gold()
+    fitted = cp.fit("dawid_skene", annotations, progress=False).fitted
+    sure = (fitted.posterior.max(-1) >= realised.SURE).mean()
+    told = np.arange(600) < 50
+    misled, n = MisledShare(np.array([share]), np.ones(1), told), 2_000
+    every = realised_accuracy_draws(fitted, misled, n=n)
+    monkeypatch.setattr(realised, "LITTLE", 100)
+    some = realised_accuracy_draws(fitted, misled, n=n, seed=1)
+    assert 0.2 < sure < 0.8
+    spread = every.std(0)
+    np.testing.assert_allclose((some.mean(0) - every.mean(0)) / spread, 0, atol=5 * np.sqrt(2 / n))  # five errors
+    np.testing.assert_allclose(some.std(0) / spread, 1, atol=5 / np.sqrt(n))

@@ -1,0 +1,59 @@
+"""Draws around a mode of any size: of much data over the tasks alone whose labels are uncertain.
+
+The labels that are sure stay what they are in every step of data augmentation; so they count with their probabilities
+once, and a step costs in proportion to the other tasks (:mod:`.held_tasks`), where all that is drawn are probability
+tables whose posterior given the labels is a Dirichlet distribution.
+"""
+
+import numpy as np
+
+from ...data import Annotations
+from ...data.padding import PaddedAnnotations
+from ..densities.augmented import Draws, Steps, augmented_draws
+from ..densities.enumerated import Parameters
+from ..densities.held_tasks import holding_tasks
+from ..densities.model import Model
+from ..densities.real_entries import cut, grown
+from ..densities.sites import Dims, parameter_spec
+from . import at_size, sparse_em
+
+LITTLE = 2**17  # rows as far as which another program takes longer than it saves
+SURE = 0.999  # probability from which on a label counts with its probabilities in all draws
+
+
+def draws_around(
+    model: Model,
+    annotations: Annotations,
+    mode: Parameters,
+    fixed: Parameters,
+    dims: Dims,
+    posterior: np.ndarray,
+    n: int,
+) -> tuple[Draws, bool]:
+    """Draws of the parameters around a mode, by site, ``(n, ...)``, and whether those of real values went far enough.
+
+    Args:
+        model: the story.
+        annotations: the data.
+        mode: the parameters that are drawn, by site.
+        fixed: those that stay where they are.
+        dims: names of the dimensions of the sites.
+        posterior: label probabilities at the mode, ``(N, K)``.
+        n: how many draws at the most: :func:`.augmented_draws`.
+    """
+    sure = np.asarray(posterior).max(-1)
+    moving = sure < max(SURE, np.nextafter(sure.min(), 2))  # the least sure one in any case
+    apart = dims.keys() >= mode.keys() and not fixed and not model.truth_prior.joint
+    is_much = apart and sparse_em.pays(annotations, moving, LITTLE)
+    if is_much and set(parameter_spec(model, annotations).tables) == mode.keys():
+        held, seen, values = sparse_em.apart(model, annotations, moving, mode, dims)
+        steps = Steps.at(holding_tasks(model, held, {}), seen, values, {})
+        if not steps.in_leaps:
+            missing = float(moving[annotations.task].mean())  # what a sure label tells is all there
+            found, went_far = augmented_draws(steps, values, n, missing=missing)
+            return cut(found, dims, annotations, leading=1), went_far
+    seen = at_size.sized(model, annotations, briefly=True) if dims.keys() >= mode.keys() else annotations
+    if isinstance(seen, PaddedAnnotations):
+        mode, fixed = grown(mode, dims, seen), grown(fixed, dims, seen)
+    found, went_far = augmented_draws(Steps.at(model, seen, mode, fixed), mode, n)
+    return cut(found, dims, annotations, leading=1), went_far

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import jax.numpy as jnp
+import numpy as np
 
 from .annotations import Annotations, Array, as_pytree
+from .ids import Ids
+from .kinds import Kind
 from .padding import PaddedAnnotations
 
 
@@ -30,3 +33,57 @@ def task_numbers(annotations: Annotations) -> Array:
     """Return the position of each task among all tasks, ``(N,)``, also where these are a batch of them."""
     first = annotations.first if isinstance(annotations, Batch) else 0
     return jnp.arange(annotations.n_tasks) + first
+
+
+def padded_batch(
+    rows: np.ndarray,
+    worker: np.ndarray | None,
+    label: np.ndarray,
+    count: np.ndarray | None,
+    *,
+    size: tuple[int, int],
+    first: int,
+    workers: Ids,
+    classes: Ids,
+    kind: Kind,
+) -> Batch:
+    """Return rows that are sorted by task as a batch, padded to a size.
+
+    Args:
+        rows: (n,) how many rows each task has.
+        worker: of each row; None where no worker is named.
+        label: of each row.
+        count: of each row; None where all count once.
+        size: rows and tasks of the batch, of which the last task is a padded one.
+        first: the position of the first task among all tasks.
+        workers: of all annotations.
+        classes: of all annotations.
+        kind: of the labels.
+    """
+    (n_rows, n_tasks), n_real = size, len(label)
+
+    def padded(values: np.ndarray) -> np.ndarray:
+        longer = np.zeros(n_rows, np.int32)
+        longer[:n_real] = values
+        return longer
+
+    task = np.full(n_rows, n_tasks - 1, np.int32)
+    task[:n_real] = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
+    weight = np.zeros(n_rows, np.float32)
+    weight[:n_real] = 1 if count is None else count
+    return Batch(
+        task=task,
+        worker=None if worker is None else padded(worker),
+        label=padded(label),
+        count=weight,
+        gold=None,
+        features=None,
+        worker_features=None,
+        tasks=Ids.range(n_tasks),
+        workers=workers,
+        classes=classes,
+        kind=kind,
+        n_real=np.array([len(rows), len(workers)], np.int32),
+        once=count is None,
+        first=np.int32(first),
+    )

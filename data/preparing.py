@@ -29,6 +29,7 @@ from .errors import AnnotationError, StorageError
 from .ids import Ids
 from .kinds import (
     MOST_CLASSES,
+    Kind,
     fraction_text,
     is_fraction,
     kind_of,
@@ -141,10 +142,10 @@ def _batches(file: File, scan: Scan) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 def _coded(batch: pa.RecordBatch, first: int, file: File, scan: Scan, names: Names) -> pa.RecordBatch:
     """The rows with their workers and labels as numbers."""
-    columns = {role: _plain(batch.column(name)) for role, name in scan.columns.items()}
+    columns = {role: plain_values(batch.column(name)) for role, name in scan.columns.items()}
     rows = np.arange(first, first + len(batch))
     if scan.missing == "drop":
-        kept = np.logical_and.reduce([~_missing(values) for values in columns.values()])
+        kept = np.logical_and.reduce([~missing_cells(values) for values in columns.values()])
         columns, rows = {role: values.filter(pa.array(kept)) for role, values in columns.items()}, rows[kept]
 
     def place(at: int, role: str) -> str:
@@ -166,7 +167,7 @@ def _coded(batch: pa.RecordBatch, first: int, file: File, scan: Scan, names: Nam
     return pa.RecordBatch.from_pydict(coded)
 
 
-def _plain(values: pa.Array) -> pa.Array:
+def plain_values(values: pa.Array) -> pa.Array:
     """Values that a dictionary holds as themselves; text of one type."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -185,14 +186,14 @@ def _as_tasks(values: pa.Array, file: File, scan: Scan) -> pa.Array:
         raise AnnotationError(f"{file.path}, column {name!r}: whole numbers of 64 bits are needed: {error}") from None
 
 
-def _missing(values: pa.Array) -> np.ndarray:
+def missing_cells(values: pa.Array) -> np.ndarray:
     """Return where a cell is empty or NaN, (n,) of bool."""
     return np.asarray(values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
 
 
 def _refuse_missing(values: pa.Array, role: str, place: Place, file: File) -> None:
     """Refuse an empty cell or a NaN."""
-    missing = _missing(values)
+    missing = missing_cells(values)
     if missing.any():
         at = int(np.argmax(missing))
         raise AnnotationError(
@@ -203,22 +204,41 @@ def _refuse_missing(values: pa.Array, role: str, place: Place, file: File) -> No
 
 def _refuse_labels(codes: np.ndarray, labels: Sequence[Any], place: Place, file: File, scan: Scan) -> None:
     """Refuse labels that are none of the classes given or, where none are, fractions or identifiers."""
+    refused = refused_labels(labels, scan, f"{file.path}, ")
+    found = np.zeros(len(labels), bool)
+    found[list(refused)] = True
+    at = found[codes]
+    if at.any():
+        row = int(np.argmax(at))
+        raise AnnotationError(f"{file.path}, {place(row, 'label')}: {refused[int(codes[row])]}")
+
+
+def refused_labels(labels: Sequence[Any], scan: Scan, where: str) -> dict[int, str]:
+    """Return by position the distinct labels that are none of the classes given or, where none are, fractions.
+
+    Args:
+        labels: distinct ones.
+        scan: what says which classes there are.
+        where: put before the column, for messages.
+
+    Returns:
+        what is wrong with each, and what would be accepted.
+
+    Raises:
+        AnnotationError: there are so many that they look like identifiers.
+    """
     if scan.classes is None:
         if len(labels) > MOST_CLASSES:
             raise AnnotationError(
-                f"{file.path}, column {scan.columns['label']!r}: more than {MOST_CLASSES:,} distinct values, such as "
+                f"{where}column {scan.columns['label']!r}: more than {MOST_CLASSES:,} distinct values, such as "
                 f"{labels[0]!r} and {labels[1]!r}: it looks like an identifier, not like labels. If these are the "
                 "classes, list them in classes=[...]"
             )
-        refused = np.array([is_fraction(value) for value in labels], bool)[codes]
-    else:
-        refused = np.array([value not in scan.classes for value in labels], bool)[codes]
-    if refused.any():
-        at = int(np.argmax(refused))
-        value, listing = labels[codes[at]], ", ".join(map(repr, list(scan.classes or ())[:10]))
-        advice = f"add it to {scan.option}, or leave {scan.option} out to take all that there are"
-        reason = f"{value!r} is not in {scan.option}=[{listing}]; {advice}" if scan.classes else fraction_text(value)
-        raise AnnotationError(f"{file.path}, {place(at, 'label')}: {reason}")
+        return {at: fraction_text(value) for at, value in enumerate(labels) if is_fraction(value)}
+    listing = ", ".join(map(repr, list(scan.classes)[:10]))
+    advice = f"add it to {scan.option}, or leave {scan.option} out to take all that there are"
+    unknown = ((at, value) for at, value in enumerate(labels) if value not in scan.classes)
+    return {at: f"{value!r} is not in {scan.option}=[{listing}]; {advice}" for at, value in unknown}
 
 
 def _place(row: int, role: str, file: File, scan: Scan) -> str:
@@ -291,18 +311,27 @@ def _of_whole_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         yield held
 
 
-def _write(scan: Scan, names: Names, batches: Iterator[pa.RecordBatch], final: Path) -> None:
-    """Append the rows, which are sorted by task, to the arrays in the folder ``final``."""
-    labels, title = names.labels.values, f"column {scan.columns['label']!r}"
+def classes_among(labels: Sequence[Any], scan: Scan, n_rows: int) -> tuple[Ids, Kind, np.ndarray]:
+    """Return the classes of labels in their order, their kind, and the position of each label among them.
+
+    Raises:
+        AnnotationError: all labels are alike, or have no order where one is said to be.
+    """
+    title = f"column {scan.columns['label']!r}"
     if scan.classes is None:
         labels = whole_as_integers(pd.Series(labels, dtype=object)).to_list()
         if len(labels) == 1:
-            raise single_class(title, labels[0], scan.n_rows)
+            raise single_class(title, labels[0], n_rows)
     kind, _ = kind_of(column := Column(title, np.arange(len(labels)), Ids(labels)), scan.classes, scan.ordered)
     if scan.ordered and scan.classes is None:
         refuse_alphabet(column)
     classes = Ids(sorted_labels(labels)) if scan.classes is None else scan.classes
-    order = classes.index_of(labels)
+    return classes, kind, classes.index_of(labels)
+
+
+def _write(scan: Scan, names: Names, batches: Iterator[pa.RecordBatch], final: Path) -> None:
+    """Append the rows, which are sorted by task, to the arrays in the folder ``final``."""
+    classes, kind, order = classes_among(names.labels.values, scan, scan.n_rows)
     types = ARRAYS | {"label": np.int8 if len(classes) <= 127 else np.int16}
     types = {name: kind for name, kind in types.items() if name in scan.columns or name == "rows"}
     by_worker, by_label = np.zeros(len(names.workers.codes)), np.zeros(len(classes))

@@ -21,6 +21,7 @@ from .description import count_text
 from .errors import AnnotationError, check_name
 from .ids import Ids
 from .kinds import stated_classes
+from .partitions import Partitions, partitions_of
 from .text_files import check_roles
 
 MISSING = ("refuse", "drop")
@@ -29,6 +30,7 @@ UNITS = {"B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 UNITS |= {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}  # as the command line's tools have them
 UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 LEAST_MEMORY = 2**20
+OF_A_TASK = 2**31  # bytes, of an engine that goes over a frame
 MOST_GIVEN = 2**15 - 1  # classes, whose numbers take two bytes on the disk
 BYTES_IN_MEMORY = 400
 """Bytes that a row takes at the most while it is read into memory, text of moderate length included."""
@@ -55,10 +57,12 @@ class File(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Scan:
-    """Annotations in Parquet files, of which nothing is read but the footers. Made by :func:`crowdppl.scan`.
+    """Annotations in Parquet files, of which nothing is read but the footers, or in a frame of Spark, Dask or Ray.
+
+    Made by :func:`crowdppl.scan`.
 
     Attributes:
-        files: the files, in the order of their names.
+        files: the files, in the order of their names; none where there is a frame.
         columns: by role (task, worker, label, count) the name of its column; no worker where none is named.
         classes: all classes in the wanted order; None for those that are used, sorted.
         memory: bytes that a fit may take.
@@ -66,6 +70,7 @@ class Scan:
         missing: what a fit does with rows that lack a value: "refuse" the file, or "drop" them.
         ordered: whether the classes are said to be ordered; None where it follows from the labels.
         option: the option that lists the classes.
+        partitions: the frame; None where there are files.
     """
 
     files: tuple[File, ...]
@@ -77,6 +82,7 @@ class Scan:
     missing: str = "refuse"
     ordered: bool | None = None
     option: str = field(default="classes", compare=False)
+    partitions: Partitions | None = None
 
     @property
     def n_rows(self) -> int:
@@ -106,6 +112,9 @@ class Scan:
         return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
     def __repr__(self) -> str:
+        if self.partitions is not None:
+            columns = ", ".join(role if role == name else f"{role} = {name!r}" for role, name in self.columns.items())
+            return f"Scan of a frame of {self.partitions.engine}\n  columns  {columns}"
         size = size_text(sum(file.size for file in self.files))
         groups = count_text(sum(file.row_groups for file in self.files), "row group")
         types = self.files[0].types
@@ -140,7 +149,7 @@ class Scan:
 
 
 def scan(
-    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any,
     *,
     task: str = "task",
     worker: str | None = "worker",
@@ -153,14 +162,15 @@ def scan(
     folder: str | os.PathLike[str] | None = None,
     missing: str = "refuse",
 ) -> Scan:
-    """Describe annotations in Parquet files, one row for each, for a fit that does not load them.
+    """Describe annotations in Parquet files, or in a frame of Spark, Dask or Ray, for a fit that does not load them.
 
     Nothing is read but the footers. ``crowdppl.fit`` prepares the files when it needs them first: it codes tasks,
     workers and labels, and sorts by task where the files are not sorted.
 
     Args:
         path: a file, a pattern such as ``"folder/*.parquet"``, a folder whose files ``*.parquet`` are taken, those in
-            its folders too, or several of these.
+            its folders too, or several of these; or a DataFrame of Spark or Dask, or a Dataset of Ray, whose engine
+            goes over the rows.
         task: the column of tasks, whole numbers or text.
         worker: the column of workers, whole numbers or text; None where no worker is named.
         label: the column of annotations: whole numbers, text, truth values or real numbers.
@@ -171,8 +181,9 @@ def scan(
             −100 to 100 are ordered where no `classes` are listed, which a fit says.
         abstain: not taken: annotations that are no class are read into memory, by ``Annotations.from_parquet``.
         memory: what a fit may take beside Python and JAX themselves, in bytes or as text such as ``"4GiB"``; half of
-            the machine's by default.
-        folder: where what is prepared is kept, for other fits and later processes; a temporary folder by default.
+            the machine's by default. Of a frame what each of the engine's tasks may take, 2 GiB by default.
+        folder: where what is prepared is kept, for other fits and later processes; a temporary folder by default. Of a
+            frame the engine keeps it.
         missing: what to do with rows that lack a task, worker, label or count: "refuse" them, or "drop" them, with a
             warning that says how many.
 
@@ -181,7 +192,7 @@ def scan(
 
     Raises:
         AnnotationError: there is no such file; a file is no Parquet file, has no such column, or has values there of a
-            kind that cannot be used or that another file has not; or ``abstain`` is given.
+            kind that cannot be used or that another file has not; a frame has no such column; or ``abstain`` is given.
         ValueError: ``memory`` is no size.
         UnknownNameError: ``missing`` is another word.
     """
@@ -194,20 +205,32 @@ def scan(
     names = {"task": task, "worker": worker, "label": label, "count": count}
     check_roles(names)
     columns = {role: name for role, name in names.items() if name is not None}
-    files = tuple(_file(found, columns) for found in _paths(path))
-    for file in files[1:]:
-        _refuse_other_kinds(files[0], file, columns)
-    if not sum(file.rows for file in files):
-        raise AnnotationError(f"{files[0].path}{' and the other files' * (len(files) > 1)}: no row: no annotations")
+    partitions = partitions_of(path)
+    if partitions is None:
+        files = tuple(_file(found, columns) for found in _paths(path))
+        for file in files[1:]:
+            _refuse_other_kinds(files[0], file, columns)
+        if not sum(file.rows for file in files):
+            raise AnnotationError(f"{files[0].path}{' and the other files' * (len(files) > 1)}: no row: no annotations")
+    else:
+        files = ()
+        for role, name in columns.items():
+            if name not in partitions.columns:
+                raise missing_column(name, role, partitions.columns, f"the frame of {partitions.engine}")
+        if folder is not None:
+            raise AnnotationError(
+                f"folder={os.fspath(folder)!r}: {partitions.engine} keeps what is prepared; leave it out"
+            )
     classes, in_order, option = stated_classes(classes, ordered)
     wanted = None if classes is None else Ids(classes, what=option)
     if wanted is not None and len(wanted) < 2:
         raise AnnotationError(f"{option}={list(wanted)!r} must list at least two classes")
     if wanted is not None and len(wanted) > MOST_GIVEN:
         raise AnnotationError(f"{option}=[…] lists {len(wanted):,} classes; at most {MOST_GIVEN:,} can be scanned")
-    limit = physical_memory() // 2 if memory is None else parse_size("memory", memory)
+    usual = physical_memory() // 2 if partitions is None else OF_A_TASK
+    limit = usual if memory is None else parse_size("memory", memory)
     where = None if folder is None else Path(folder).absolute()
-    return Scan(files, columns, wanted, limit, where, memory is not None, missing, in_order, option)
+    return Scan(files, columns, wanted, limit, where, memory is not None, missing, in_order, option, partitions)
 
 
 def parse_size(name: str, size: object) -> int:

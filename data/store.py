@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .annotations import Annotations
-from .batch import Batch
+from .batch import Batch, padded_batch
 from .errors import StorageError, warn
 from .ids import Ids
 from .input_warnings import tell_order
@@ -137,27 +137,16 @@ class Store:
             with_names: whether the batch has the identifiers of workers and classes, or numbers in their place.
         """
         part = plan.slices[number]
-        n_tasks, n_real = part.tasks.stop - part.tasks.start, part.rows.stop - part.rows.start
-        task = np.full(plan.n_rows, plan.n_tasks - 1, np.int32)
-        task[:n_real] = np.repeat(np.arange(n_tasks, dtype=np.int32), self._read("rows", part.tasks))
-        n_workers = len(self.n_by_worker)
-        count = np.zeros(plan.n_rows, np.float32)
-        count[:n_real] = 1 if self.once else self._read("count", part.rows)
-        return Batch(
-            task=task,
-            worker=self._padded("worker", part.rows, plan.n_rows) if self.named else None,
-            label=self._padded("label", part.rows, plan.n_rows),
-            count=count,
-            gold=None,
-            features=None,
-            worker_features=None,
-            tasks=Ids.range(plan.n_tasks),
-            workers=self.workers if with_names else Ids.range(n_workers),
+        return padded_batch(
+            self._read("rows", part.tasks),
+            self._read("worker", part.rows) if self.named else None,
+            self._read("label", part.rows),
+            None if self.once else self._read("count", part.rows),
+            size=(plan.n_rows, plan.n_tasks),
+            first=part.tasks.start,
+            workers=self.workers if with_names else Ids.range(len(self.n_by_worker)),
             classes=self.classes if with_names else Ids.range(len(self.classes)),
             kind=self.kind,
-            n_real=np.array([n_tasks, n_workers], np.int32),
-            once=self.once,
-            first=np.int32(part.tasks.start),
         )
 
     def batches(self, plan: Plan, numbers: Iterable[int] | None = None, *, with_names: bool = False) -> Iterator[Batch]:
@@ -195,11 +184,6 @@ class Store:
         """A part of an array, read anew each time: what is mapped would count as memory that is used."""
         kind = self._types[name]
         return np.fromfile(self.folder / name, kind, part.stop - part.start, offset=part.start * kind.itemsize)
-
-    def _padded(self, name: str, part: slice, size: int) -> np.ndarray:
-        values = np.zeros(size, np.int32)
-        values[: part.stop - part.start] = self._read(name, part)
-        return values
 
 
 def open_store(scan: Scan, folder: Path | None = None) -> Store:

@@ -13,7 +13,8 @@ from ..data.errors import check_name
 from ..data.exports.reading import read
 from ..data.frames import is_frame
 from ..data.numbers import truth_value
-from ..data.scan import Scan
+from ..data.partitions import partitions_of
+from ..data.scan import Scan, scan
 from ..models import ALIASES, KNOWN_STORIES, Classifier, Story, TruthPrior
 from ..models.parts.classifier import Network
 from .baselines.fit_baseline import BASELINES, fit_baseline
@@ -70,7 +71,9 @@ def fit(
             with ``"doctor_net"``, ``"wdn"`` and ``"max_mig"`` instead of them.
         annotations: who labelled what; or a path, a table or records, which :func:`.read` reads, saying on standard
             error what it took for what, unless ``progress=False``; or a :func:`.scan` of files that are larger than
-            memory, which EM or SVI reads chunk by chunk.
+            memory, which EM or SVI reads chunk by chunk. A DataFrame of Spark or Dask and a Dataset of Ray, with
+            columns task, worker and label, are fitted by EM where their partitions are: each pass sends them the
+            parameters and gets back sums, and ``fit.labels`` is a frame of the engine.
         method: ``"em"`` (the mode, in a moment), ``"svi"`` (an approximate posterior, any size of data) or ``"nuts"``
             (draws from the posterior).
         classifier: a classifier of the tasks' features as prior of the true labels: ``"logistic"``, ``"mlp"``,
@@ -152,6 +155,7 @@ def fit(
             on one only.
         StorageError: the folder holds another fit, or cannot be written when the fit begins; ``checkpoint`` has an
             earlier run, and ``resume`` is False.
+        PartitionsError: Spark, Dask or Ray gave up on a pass over the partitions.
         StoryError: for annotations, hyperparameters or a classifier that the story cannot be told with.
         FloatingPointError: where the log-posterior, or a classifier's logits, stop being finite, with the step.
     """
@@ -219,6 +223,8 @@ def _annotations_of(data: Any, *, tell: bool) -> Any:
     """Return the annotations in a path, a table or records; anything else as it is."""
     if isinstance(data, Annotations | Scan):
         return data
+    if partitions_of(data) is not None:
+        return scan(data)
     if isinstance(data, PathLike):
         data = os.fspath(data)
     if isinstance(data, str | Mapping | list) or hasattr(data, "to_pandas") or is_frame(data):

@@ -14,6 +14,7 @@ from jax.sharding import Mesh
 
 from ..data import AnnotationError, Annotations, unknown_name
 from ..data.errors import check_name, look_up
+from ..data.packed import PackedStore
 from ..data.scan import Scan
 from ..data.some_tasks import changed_tasks
 from ..data.store import open_store
@@ -51,6 +52,7 @@ from .fitted.fitted import Fitted, label_posteriors
 from .fitted.modes import modes_of
 from .sources.devices import mesh_of
 from .sources.on_disk import IN_MEMORY, Files, check_draws, suited_files
+from .sources.partitioned import Partitioned, packed_by_its_engine
 from .sources.whole_data import refuse_whole_data, tried
 
 BACKENDS = ("numpyro", "pyro")
@@ -178,6 +180,12 @@ def _fit_files(
             "story='auto' compares stories on held-out annotations in memory; name one story for a scan, such as "
             f"'dawid_skene', or {IN_MEMORY}"
         )
+    in_partitions = scan.partitions is not None
+    if in_partitions and (method, options.get("step", EXACT)) != ("em", EXACT):
+        raise ValueError(
+            f"method={method!r}, step={options.get('step', EXACT)!r}: partitions are fitted by method='em' with "
+            f"step='exact', which is a pass over all of them; leave both out, or {IN_MEMORY}"
+        )
     truth_prior = {"truth_prior": options.pop("truth_prior")} if "truth_prior" in options else {}
     step = options.pop("step", EXACT)
     name, engine = engine_of_files(method, step)
@@ -186,8 +194,9 @@ def _fit_files(
     _refuse_unused_by_files(settings, name)
     model = Model(program, hyperparameters | truth_prior)
     use_program_cache()
-    with doing(f"coding and sorting {scan.n_rows:,} rows", show=progress):
-        store = open_store(scan, keeping.folder)
+    rows = f"rows in partitions of {scan.partitions.engine}" if scan.partitions is not None else f"{scan.n_rows:,} rows"
+    with doing(f"coding and sorting {rows}", show=progress):
+        store = packed_by_its_engine(scan) if in_partitions else open_store(scan, keeping.folder)
     same = {option: same_fit.described(getattr(settings, option)) for option in engine.kept} | {"step": name}
     keep = NO_CHECKPOINTS
     if keeping.folder is not None:
@@ -195,9 +204,12 @@ def _fit_files(
         keep = opened(keeping, same_fit.about_fit(model, files=files, seed=seed, method=method, options=same))
     source, dims = tried(model, store)
     model, key = with_numbers(model, source.like), jax.random.key(seed)
-    needed = partial(em.bytes_needed, model)
-    n_rows = keep.found("rows")
-    source = suited_files(model, store, scan.memory, needed, n_rows=n_rows, n_batches=engine.n_batches)
+    if isinstance(store, PackedStore):
+        source = Partitioned(store, model)
+    else:
+        needed = partial(em.bytes_needed, model)
+        n_rows = keep.found("rows")
+        source = suited_files(model, store, scan.memory, needed, n_rows=n_rows, n_batches=engine.n_batches)
     refuse_whole_data(model, source, key)
     if isinstance(settings, SVISettings) and not svi.is_a_point(settings.guide):
         check_draws(model, source, settings.draws, scan.memory)

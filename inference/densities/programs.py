@@ -70,6 +70,10 @@ class Compiled:
         self._times = times
         self._options = options
 
+    def __reduce__(self) -> str:
+        """Pickle by name, so that another process has the programs that it compiled."""
+        return self.function.__qualname__
+
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The function's value; within another compiled function its operations become part of that."""
         leaves, structure = jax.tree.flatten(self._traced(args, named))

@@ -86,14 +86,14 @@ def look_over(
     compiled_already = getattr(source, "add", None)
     program = partial(add_batch, on_votes=on_votes) if on_votes or compiled_already is None else compiled_already
 
-    def add(batch: Annotations, running: Running) -> Running:
+    def add(batch: Annotations, running: Running, model: Model, parameters: Parameters) -> Running:
         return program(model, batch, parameters, running)
 
     def after(running: Running, done: int) -> None:
         keep.save(stage, partial(_noted, running, done), lasting=False)
         tell(done)
 
-    running = sum_over_batches(source, add, running, begin=begin, after=after)
+    running = sum_over_batches(source, add, running, (model, parameters), begin=begin, after=after, join=joined)
     sums, log_prior = with_prior(model, source.like, parameters, running)
     log_likelihood = float(running.total.log_likelihood) + float(running.lost.log_likelihood)
     return _in_two_numbers(sums, log_likelihood + float(log_prior)), running.total
@@ -127,6 +127,14 @@ def add_batch(model: Model, batch: Annotations, parameters: Parameters, running:
     new = sums_over_tasks(model, batch, parameters)
     total = jax.tree.map(jnp.add, running.total, new)
     return Running(total, jax.tree.map(lost, running.lost, running.total, new, total))
+
+
+@compiled
+def joined(one: Running, other: Running) -> Running:
+    """Return the sums over two parts of the batches together."""
+    total = jax.tree.map(jnp.add, one.total, other.total)
+    before = jax.tree.map(jnp.add, one.lost, other.lost)
+    return Running(total, jax.tree.map(lost, before, one.total, other.total, total))
 
 
 def lost(before: Array, earlier: Array, new: Array, total: Array) -> Array:

@@ -7,14 +7,20 @@ Parameters are averaged over all draws. What needs the annotations, such as labe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 from jax import Array
 
 from ...data.batch import Batch
+from ...data.ids import Ids
+from ...data.kinds import Kind
+from ...data.packed import task_ids
 from ...data.padding import real_tasks
 from ...models import Emission
 from ...models.parts.whole_sums import collected, given
@@ -24,7 +30,10 @@ from ..densities.programs import compiled
 from ..densities.sites import Dims, derived
 from ..engines.progress import progress_bar
 from ..sources.on_disk import Files
+from ..sources.partitioned import Partitioned
 from ..sources.source import sum_over_batches
+from .confusion_scores import entropy
+from .expected_scores import expected_where_ordered
 
 FEW = 20  # draws at the most that a pass over the data looks at
 NUMBERS = 2e6  # in confusion matrices that need no pass, about
@@ -52,7 +61,7 @@ def label_sums(model: Model, files: Files, draws: Mapping[str, Any]) -> LabelSum
     few = some_of(draws)
     shapes = jax.eval_shape(_label_sums, model, files.like, few)
     zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    return _added(files, lambda batch: _label_sums(model, batch, few), zeros)
+    return _added(files, _label_sums, model, few, zeros)
 
 
 def posteriors(model: Model, files: Files, draws: Mapping[str, Any]) -> Iterator[np.ndarray]:
@@ -62,13 +71,55 @@ def posteriors(model: Model, files: Files, draws: Mapping[str, Any]) -> Iterator
         yield np.asarray(_posterior(model, batch, few))[: piece.tasks.stop - piece.tasks.start]
 
 
+def label_frame(posterior: np.ndarray, tasks: pd.Index, classes: Ids, kind: Kind) -> pd.DataFrame:
+    """Return the labels of some tasks: label, probability, entropy, of ordered classes scores, and ``p_<class>``.
+
+    Args:
+        posterior: (n, K).
+        tasks: the n identifiers.
+        classes: K of them.
+        kind: of the labels.
+    """
+    names, best = classes.to_index(), kind.label(posterior)
+    frame = pd.DataFrame({"label": names[best]}, index=tasks)
+    frame["probability"] = posterior[np.arange(len(posterior)), best]
+    frame["entropy"] = entropy(posterior.astype(float))
+    probabilities = pd.DataFrame(posterior, index=tasks, columns=names)
+    expected = expected_where_ordered(probabilities, kind)
+    return pd.concat([frame, expected, probabilities.set_axis([f"p_{name}" for name in classes], axis=1)], axis=1)
+
+
+def label_partitions(model: Model, source: Partitioned, draws: Mapping[str, Any]) -> Any:
+    """Return the labels as a frame of the engine that has the annotations: task, and columns of :func:`label_frame`.
+
+    Nothing is computed yet, and nothing comes here.
+    """
+    given, made = (model, some_of(draws)), partial(label_rows, source.classes, source.kind)
+    fields = [
+        (field.name, pa.string() if pa.types.is_large_string(field.type) else field.type)
+        for field in made(source.like, source.store.task_values(source.plan.slices[0]), *given).schema
+    ]
+    schema = pa.schema(fields)
+    return source.map(lambda batch, ids, *given: made(batch, task_ids(ids), *given).cast(schema), schema, given).frame
+
+
+def label_rows(
+    classes: Ids, kind: Kind, batch: Batch, tasks: pa.ChunkedArray, model: Model, draws: Parameters
+) -> pa.RecordBatch:
+    """Return the labels of a batch's tasks, with their identifiers as first column."""
+    posterior = np.asarray(_posterior(model, batch, draws))[: len(tasks)]
+    labels = label_frame(posterior, pd.RangeIndex(len(tasks)), classes, kind)
+    table = pa.Table.from_pandas(labels, preserve_index=False).add_column(0, "task", tasks)
+    return table.replace_schema_metadata().combine_chunks().to_batches()[0]
+
+
 def confusions(model: Model, files: Files, draws: Mapping[str, Any]) -> np.ndarray:
     """Each worker's confusion matrix in some of the draws, ``(S, J, K, L)``: a pass where they are means over tasks."""
     few, like = some_of(draws), files.like
     zeros, weights = jax.eval_shape(_confusions, model, like, few)
     if _averages_over_tasks(model, like, _first(few)):
         totals = (jnp.zeros(zeros.shape, zeros.dtype), jnp.zeros(weights.shape, weights.dtype))
-        total, weight = _added(files, lambda batch: _confusions(model, batch, few), totals)
+        total, weight = _added(files, _confusions, model, few, totals)
         return np.asarray(total / jnp.maximum(weight, 1.0)[:, None, None])
     size = int(np.prod(zeros.shape[1:]))
     return np.asarray(_plain_confusions(model, like, some_of(draws, max(int(NUMBERS // max(size, 1)), FEW))))
@@ -84,19 +135,19 @@ def derived_means(model: Model, files: Files, draws: Mapping[str, Any]) -> tuple
         return {}, dims
     totals = [jnp.zeros(x.shape, x.dtype) for x in jax.eval_shape(_derived_sums, model, like, few)]
     if totals:
-        totals = _added(files, lambda batch: _derived_sums(model, batch, few), totals)
+        totals = _added(files, _derived_sums, model, few, totals)
     values = _derived(model, like, few, totals, names=names)
     return {name: np.asarray(value) for name, value in values.items()}, dims
 
 
-def _added(files: Files, of_batch: Callable[[Batch], Any], zero: Any) -> Any:
+def _added(files: Files, of_batch: Callable[..., Any], model: Model, few: Parameters, zero: Any) -> Any:
     """Sums over all batches: one pass over the data."""
 
-    def add(batch: Batch, sums: Any) -> Any:
-        return jax.tree.map(jnp.add, sums, of_batch(batch))
+    def add(batch: Batch, sums: Any, model: Model, few: Parameters) -> Any:
+        return jax.tree.map(jnp.add, sums, of_batch(model, batch, few))
 
     with progress_bar("pass over the data", files.n_batches, show=files.progress) as bar:
-        return sum_over_batches(files, add, zero, after=lambda sums, done: bar(done, ""))
+        return sum_over_batches(files, add, zero, (model, few), after=lambda sums, done: bar(done, ""))
 
 
 def _first(draws: Parameters) -> Parameters:

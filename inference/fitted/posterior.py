@@ -14,6 +14,8 @@ from ...data import Annotations
 from ...data.comparisons import better_items
 from ...data.description import count_text
 from ..sources.on_disk import Files, OnDiskError
+from ..sources.partitioned import Partitioned
+from .by_batch import label_partitions
 from .by_rule import ByRule
 from .confusion_scores import entropy
 from .decisions import decide
@@ -281,8 +283,11 @@ class Posterior:
     def labels(self) -> pd.DataFrame:
         """By task: the label (the most probable class; ties: the first), its probability, and the entropy in nats.
 
-        Of comparisons also better: the item that the label left or right stands for, or "tie".
+        Of comparisons also better: the item that the label left or right stands for, or "tie". Of a fit of a frame of
+        Spark, Dask or Ray a frame of that engine with these columns, task, and ``p_<class>``, not computed yet.
         """
+        if isinstance(self.source, Partitioned):
+            return label_partitions(self.fitted.model, self.source, self.fitted.draws)
         frame = decide(self.probabilities, kind=self.annotations.kind)[["label", "probability"]]
         sides, items = self.annotations.sides, self.annotations.items
         if sides is not None:

@@ -174,8 +174,7 @@ def suited_files(
     Raises:
         StoryError: the parameters, or the smallest batch, do not fit.
     """
-    largest = memory // (2 * _bytes_a_row(len(store.classes)))
-    most = min(store.n_rows, MOST_ROWS, largest)
+    most = min(store.n_rows, MOST_ROWS, rows_within(memory, len(store.classes)))
     if n_batches > 1:
         most = min(most, max(store.n_rows // n_batches, LEAST_ROWS))
     rows = n_rows or max(most, LEAST_ROWS)
@@ -211,6 +210,11 @@ def upper_bound(model: Model, source: Files) -> int:
     """Return what a fit takes by the sizes of parameters and batches alone: more than it will be, of most stories."""
     parameters = parameter_shapes(model, source.like)
     return COPIES * n_bytes_of(parameters) + source.plan.n_rows * _bytes_a_row(len(source.store.classes))
+
+
+def rows_within(memory: int, n_classes: int) -> int:
+    """Return the rows of a batch that half of the memory is enough for."""
+    return memory // (2 * _bytes_a_row(n_classes))
 
 
 def n_bytes_of(tree: Any) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ...data import Annotations
@@ -41,24 +42,39 @@ class Source(Protocol):
         """Return why a fit to this source does not take an option, with the mend; None where it does."""
 
 
+def added(one: T, other: T) -> T:
+    """Return the sum of two sums of one structure."""
+    total: T = jax.tree.map(jnp.add, one, other)
+    return total
+
+
 def sum_over_batches(
     source: Source,
-    add: Callable[[Any, T], T],
+    add: Callable[..., T],
     zero: T,
+    given: tuple[Any, ...] = (),
     *,
     begin: int = 0,
     after: Callable[[T, int], None] = lambda total, done: None,
+    join: Callable[[T, T], T] = added,
 ) -> T:
     """Return a sum over all batches, no more than two of which are in memory: one pass over the data.
 
     Args:
-        source: the data.
-        add: from a batch and the sum so far to the sum with the batch.
+        source: the data; where it has a method ``sum`` of its own, its batches are summed where they are.
+        add: from a batch, the sum so far and what is given to the sum with the batch.
         zero: the sum over the batches before ``begin``.
+        given: pytrees, such as the model and its parameters.
         begin: the first batch to add.
         after: called with the sum and the number of batches in it, after each batch.
+        join: from the sums over two parts of the batches to that over both.
     """
+    if (sum_in_place := getattr(source, "sum", None)) is not None:
+        if begin < source.n_batches:
+            zero = sum_in_place(add, zero, given, join)
+            after(zero, source.n_batches)
+        return zero
     for done, batch in enumerate(source.batches(begin=begin), start=begin + 1):
-        zero = jax.block_until_ready(add(batch, zero))
+        zero = jax.block_until_ready(add(batch, zero, *given))
         after(zero, done)
     return zero

@@ -35,10 +35,10 @@ def start(model: Model, source: Source, key: Array) -> Parameters:
     totals = _no_totals(model, source.like, key)
     if totals:
 
-        def add(batch: Annotations, sums: list[Array]) -> list[Array]:
+        def add(batch: Annotations, sums: list[Array], model: Model, key: Array) -> list[Array]:
             return jax.tree.map(jnp.add, sums, start_sums(model, batch, key))
 
-        totals = sum_over_batches(source, add, totals)
+        totals = sum_over_batches(source, add, totals, (model, key))
     return start_from(model, source.like, key, totals)
 
 

@@ -24,8 +24,7 @@ from ...data.harmless_csv import write_csv
 from ...data.id_json import encode_id
 from ...data.questions import QUESTION, questions_of, tasks_of
 from ..engines.progress import progress_bar
-from ..fitted.by_batch import posteriors
-from ..fitted.confusion_scores import entropy
+from ..fitted.by_batch import label_frame, posteriors
 from ..fitted.expected_scores import expected_where_ordered
 from ..fitted.posterior import Posterior
 from ..sources.on_disk import Files, OnDiskError
@@ -106,15 +105,9 @@ def iter_labels(fit: Posterior) -> Iterator[pd.DataFrame]:
     if not isinstance(files, Files):
         yield label_table(fit)
         return
-    fitted, names, classes = fit.fitted, [f"p_{name}" for name in files.classes], files.classes.to_index()
+    fitted = fit.fitted
     for piece, posterior in zip(files.plan.slices, posteriors(fitted.model, files, fitted.draws), strict=True):
-        best = files.kind.label(posterior)
-        frame = pd.DataFrame({"label": classes[best]}, index=files.store.tasks(piece))
-        frame["probability"] = posterior[np.arange(len(posterior)), best]
-        frame["entropy"] = entropy(posterior.astype(float))
-        probabilities = pd.DataFrame(posterior, index=frame.index, columns=classes)
-        expected = expected_where_ordered(probabilities, files.kind)
-        yield pd.concat([frame, expected, probabilities.set_axis(names, axis=1)], axis=1)
+        yield label_frame(posterior, files.store.tasks(piece), files.classes, files.kind)
 
 
 def write_labels(

@@ -28,6 +28,7 @@ from .engines.outcome import Outcome
 from .findings.look import findings
 from .findings.render import Findings
 from .findings.result_card import card_of
+from .findings.review import with_review
 from .findings.summary import in_brief, summary
 from .fit_story import update
 from .fitted.confusions import confusion_frame, extreme_frame
@@ -95,8 +96,13 @@ class Fit(Posterior):
 
     @property
     def workers(self) -> pd.DataFrame:
-        """By worker: annotations, accuracy in the long run and realised, and more, with 90 % intervals."""
-        return self.worker_scores()
+        """By worker: annotations, whether to review and the reason, accuracy and more, with 90 % intervals.
+
+        Whom to review, and why, is by :func:`.review.review`, of annotations in memory; the scores are
+        :meth:`worker_scores`.
+        """
+        scores = self.worker_scores()
+        return scores if self.on_disk else with_review(scores, self)
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
@@ -182,7 +188,7 @@ class Fit(Posterior):
         Raises:
             AnnotationError: there are fewer workers than that.
         """
-        return worker_groups(self.workers, min_group)
+        return worker_groups(self.worker_scores(), min_group)
 
     def report(self, path: str | PathLike, *, workers: str = "keep", key: Key | None = None, **options: Any) -> Path:
         """Write one self-contained page with labels, workers, checks and pictures: :func:`.write.report`.

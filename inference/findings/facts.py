@@ -4,16 +4,12 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ...data.id_text import name_quoted
 from ..fitted.by_batch import SURE as SURE
 from .register import Labels
 
-SPAMMER = 0.1  # a spammer score below it is that of somebody who hardly looks; 0 is one who does not look at all
 SHOWN = 4  # names of a group
-SAYS_NOTHING = "says next to nothing of the true class"
-BELOW_CHANCE = "is right less often than by guessing"
 
 
 def listed(names: Sequence[Hashable]) -> str:
@@ -42,23 +38,3 @@ def beside_votes(of: Labels) -> BesideVotes:
     most, voted = kind.majority(votes) > 0, votes.sum(-1) > 0
     decided = voted & (most.sum(-1) == 1)
     return BesideVotes(decided, voted & ~decided, decided & ~most[np.arange(len(votes)), kind.label(of.posterior)])
-
-
-def suspects(scores: pd.DataFrame, n_classes: int) -> tuple[tuple[str, str], ...]:
-    """Return workers to review with the reason, those with the most annotations first.
-
-    A worker is among them whose spammer score is below :data:`SPAMMER`, or whose accuracy is below that of guessing, at
-    the upper bound of its interval: nobody is among them for a few annotations.
-
-    Args:
-        scores: a row for each worker.
-        n_classes: how many classes there are.
-    """
-    if "spammer_score_high" not in scores:
-        return ()
-    nothing = (scores["spammer_score_high"] < SPAMMER).to_numpy()
-    below = (scores["accuracy_high"] < 1 / n_classes).to_numpy()
-    order = np.argsort(-scores["annotations"].to_numpy(), kind="stable")
-    return tuple(
-        (str(scores.index[j]), SAYS_NOTHING if nothing[j] else BELOW_CHANCE) for j in order if nothing[j] or below[j]
-    )

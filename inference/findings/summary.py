@@ -13,6 +13,7 @@ from markupsafe import Markup
 from ...data import AnnotationError, Annotations
 from ...data.cards import sheet
 from ...data.description import count_text
+from ...data.id_text import name_text
 from ...data.majority import TIE, right_shares
 from ...models.parts.classifier import PREFIX, Classifier
 from ...models.parts.shared_error import LEVELS, STRENGTH, USUAL_RIGHT, prior_share
@@ -32,12 +33,13 @@ from ..fitted.misled import misled_share
 from ..fitted.posterior import SHOWN_WEIGHT, Posterior, interval_around
 from ..fitted.workers import fitted_scores
 from ..sources.on_disk import Files
-from .facts import SAYS_NOTHING, SURE, beside_votes, n_sure, suspects
+from .facts import SURE, beside_votes, n_sure
 from .look import findings
 from .of_draws import smallest_ess, worst_rhat
 from .of_modes import modes_text
 from .of_prior import worker_prior
 from .render import Findings
+from .review import reviewed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -124,7 +126,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
     tables = {"classes": _classes(fitted, interval)}
     if annotations.named:
         scores = fitted_scores(fitted, interval)
-        facts |= positive_class(annotations.classes) | spammers(scores, annotations.n_classes)
+        facts |= positive_class(annotations.classes) | to_review(fitted)
         tables |= best_and_worst(scores)
     tables |= ranking(Posterior.of(fitted), interval)
     return Summary(f"{fitted.story} fitted by {fitted.method.upper()}", facts, tables, findings(fitted))
@@ -184,7 +186,7 @@ def _of_average(fit: Posterior, interval: float) -> Summary:
     tables["classes"] = _label_shares(fit)
     if fit.annotations.named:
         scores = fitted_scores(fit, interval)
-        facts |= positive_class(fit.annotations.classes) | spammers(scores, fit.annotations.n_classes)
+        facts |= positive_class(fit.annotations.classes) | to_review(fit)
         tables |= best_and_worst(scores)
     tables |= ranking(fit, interval)
     methods = " and ".join(sorted({fitted.method.upper() for fitted in fit.members.values()}))
@@ -203,7 +205,7 @@ def _of_rule(fit: Posterior, rule: ByRule, interval: float) -> Summary:
     tables = {"classes": _label_shares(fit)}
     if fit.annotations.named:
         tables |= best_and_worst(fitted_scores(fit, interval))
-        facts |= positive_class(fit.annotations.classes)
+        facts |= positive_class(fit.annotations.classes) | to_review(fit)
     return Summary(f"{rule.name}, without a likelihood", facts, tables, findings(fit))
 
 
@@ -410,14 +412,13 @@ def differing(fitted: Posterior | Fitted) -> str:
     return f"; the majority vote differs on {int(votes.differs.sum()):,}{ties}"
 
 
-def spammers(scores: pd.DataFrame, n_classes: int) -> dict[str, str]:
-    """Workers whose annotations say next to nothing of the true class, those with the most annotations first."""
-    names = [name for name, why in suspects(scores, n_classes) if why == SAYS_NOTHING]
-    if not names:
+def to_review(of: Posterior | Fitted) -> dict[str, str]:
+    """Which workers to review, those with the most annotations first; empty where none is."""
+    names = reviewed(of).index
+    if not len(names):
         return {}
-    shown = ", ".join(names[:SHOWN_WORKERS]) + ("" if len(names) <= SHOWN_WORKERS else ", …")
-    many = "says" if len(names) == 1 else "say"
-    return {"spammers": f"{count_text(len(names), 'worker')} {many} next to nothing of the true class: {shown}"}
+    more = f" and {len(names) - SHOWN_WORKERS:,} more" if len(names) > SHOWN_WORKERS else ""
+    return {"review": f"{count_text(len(names), 'worker')}: {', '.join(map(name_text, names[:SHOWN_WORKERS]))}{more}"}
 
 
 def gold_accuracy(fitted: Posterior | Fitted) -> str:

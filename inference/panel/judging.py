@@ -12,7 +12,7 @@ from ...data.description import count_text
 from ...data.exports.reading import read
 from ..findings.constant_workers import constant_workers
 from ..findings.copies import AgreeingGroup, copying_groups, same_groups
-from ..findings.facts import suspects
+from ..findings.review import spammers
 from ..fit import fit as fit_story
 from ..fitted.error_correlation import ErrorCorrelation, error_correlation
 from ..fitted.intervals import INTERVAL, checked_tail
@@ -100,7 +100,7 @@ def judge(
         fit=found,
         judges=judges,
         copies=_copies(groups, annotations),
-        drop=_to_drop(scores, judged, list(judges.index), same_groups(given), annotations),
+        drop=_to_drop(found, judged, list(judges.index), same_groups(given), annotations),
         errors=errors,
         agreement=agreed,
         systems=None if tasks is None else system_scores(found, tasks, values, interval=interval, seed=seed),
@@ -174,7 +174,7 @@ def _copies(groups: list[AgreeingGroup], annotations: Annotations) -> pd.DataFra
 
 
 def _to_drop(
-    scores: pd.DataFrame,
+    found: Fit,
     judged: pd.DataFrame | None,
     judges: list[Any],
     same: list[AgreeingGroup],
@@ -192,9 +192,8 @@ def _to_drop(
     constant = constant_workers(annotations)
     for worker, code in zip(constant.workers.tolist(), constant.classes.tolist(), strict=True):
         reasons.setdefault((workers[worker], None), f"gives {annotations.classes[code]!r} whatever the task")
-    by_text = {str(name): name for name in workers}
-    for text, reason in suspects(scores, annotations.n_classes):
-        reasons.setdefault((by_text[text], None), reason)
+    for name, reason in spammers(found).items():
+        reasons.setdefault((name, None), reason)
     for group in same:
         names = [workers[j] for j in group.workers.tolist()]
         kept = next((name for name in judges if name in names and (name, None) not in reasons), None)

@@ -12,10 +12,12 @@ from ...data.id_text import name_text
 from ...data.majority import majority_accuracy
 from ..checks.check_results import Checks
 from ..checks.discrepancy_result import LEVEL
-from ..findings.facts import SURE, beside_votes, suspects
+from ..findings.facts import SURE, beside_votes
 from ..findings.render import Findings
+from ..findings.review import reviewed
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, jeffreys
+from ..fitted.posterior import Posterior
 from ..scores.against_gold import against_gold
 from .subject import Subject
 
@@ -109,7 +111,7 @@ def overview(subject: Subject, scores: pd.DataFrame | None, checks: Checks | Non
         unsure=tuple(map(name_text, unsure.index)),
         differing=int(beside_votes(source).differs.sum()),
         n_workers=annotations.n_workers if annotations.named else 0,
-        suspects=() if scores is None else suspects(scores, annotations.n_classes),
+        suspects=() if scores is None else _suspects(source),
         accuracy=None if scores is None else float(scores["accuracy"].median()),
         failed=tuple(sorted(found.items(), key=lambda item: item[1])),
         n_checks=None if checks is None else len(checks.results),
@@ -117,6 +119,11 @@ def overview(subject: Subject, scores: pd.DataFrame | None, checks: Checks | Non
         warnings=subject.findings.warnings,
         sampled=isinstance(subject.lead[1], Fitted),
     )
+
+
+def _suspects(source: Posterior) -> tuple[tuple[str, str], ...]:
+    """Workers to review with the reason, those with the most annotations first."""
+    return tuple((name_text(name), str(reason)) for name, reason in reviewed(source)["reason"].items())
 
 
 def _gold(subject: Subject) -> GoldShare | None:

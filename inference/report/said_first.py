@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...data.description import count_text
 from ..engines.finding import Finding
-from ..findings.facts import BELOW_CHANCE, SAYS_NOTHING, SURE
+from ..findings.facts import SURE
 from ..plots.style import share
 from .overview import Overview
 
@@ -61,11 +61,9 @@ def alerts(found: Overview) -> list[Alert]:
         )
         made.append(Alert(f"{count_text(len(found.unsure), 'label')} to review", (text,), "labels"))
     if found.suspects:
-        texts: tuple[str, ...] = ()
-        for reason in (SAYS_NOTHING, BELOW_CHANCE):
-            names = [name for name, why in found.suspects if why == reason]
-            if names:
-                texts += (f"{_listed(names)}: {_of_many(reason, len(names))}.",)
+        texts = tuple(f"{_short(name)}: {why}." for name, why in found.suspects[:NAMED])
+        if len(found.suspects) > NAMED:
+            texts += (f"And {len(found.suspects) - NAMED:,} more, whom the table of the workers has.",)
         made.append(Alert(f"{count_text(len(found.suspects), 'worker')} to review", texts, "workers"))
     if found.failed:
         listed = "; ".join(f"{title} (p = {p_value(p)})" for title, p in found.failed)
@@ -166,12 +164,6 @@ def as_sentence(finding: Finding) -> str:
 
 def _whose(names: Sequence[str]) -> str:
     return "Its" if len(names) == 1 else "Their"
-
-
-def _of_many(reason: str, n: int) -> str:
-    """A reason of one worker, as it is said of n."""
-    verb, _, rest = reason.partition(" ")
-    return reason if n == 1 else f"{ {'says': 'say', 'is': 'are'}[verb] } {rest}"
 
 
 def _listed(names: Sequence[str]) -> str:

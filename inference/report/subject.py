@@ -14,6 +14,7 @@ from ...data import Annotations
 from ..comparison.comparing import by_name, compare
 from ..findings.look import findings
 from ..findings.render import Findings
+from ..findings.review import with_review
 from ..findings.summary import Summary, summarise
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL
@@ -59,7 +60,7 @@ class Subject:
         """All scores of the workers, and those by gold labels where there are any; None where no worker is named."""
         if not self.annotations.named:
             return None
-        found = worker_scores(self.source)
+        found = with_review(worker_scores(self.source), self.source)
         if "gold_accuracy" not in found and self.annotations.gold is not None:
             found = found.join(gold_scores(self.annotations))
         return found.set_axis(found.index.map(str).rename("worker"), axis=0)

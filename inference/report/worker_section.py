@@ -18,10 +18,10 @@ from .subject import Subject
 
 MOST_WORKERS = 2_000  # that are listed
 MOST_MATRICES = 10, 2, 8  # confusion matrices that are drawn: of up to 5 classes, of up to 10, of more
-COLUMNS = (  # scores that the table has; a click on a worker shows the others
+COLUMNS = (  # what the table has; a click on a worker shows the others
     "annotations",
+    "reason",
     "accuracy",
-    "realised_accuracy",
     "spammer_score",
     "sensitivity",
     "specificity",
@@ -41,7 +41,7 @@ def workers_section(subject: Subject) -> Section:
     order = np.argsort(-scores["annotations"].to_numpy(), kind="stable")[:MOST_WORKERS]
     order = order[np.argsort(-scores["accuracy_low"].to_numpy()[order], kind="stable")]
     kept = [name for name in scores if any(name in (one, f"{one}_low", f"{one}_high") for one in COLUMNS)]
-    shown, more = scores[kept].iloc[order], scores.drop(columns=kept)
+    shown, more = scores[kept].iloc[order], scores.drop(columns=[*kept, "review"])
     n = len(scores)
     files = [(f"{every(n, 'worker')}, with all scores", scores)]
     files.append((f"{len(shown):,} of {count_text(n, 'worker')}, those with the most annotations", scores.iloc[order]))

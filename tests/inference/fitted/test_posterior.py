@@ -97,7 +97,7 @@ def test_an_option_of_one_story_s_arviz_data_is_refused_of_an_average(average):
 def test_a_rule_knows_of_no_tasks_that_mislead_the_whole_crowd(rule):
     with pytest.raises(OneStoryError, match="wawa, which has no likelihood"):
         rule.worker_scores(misled=0.1)
-    pd.testing.assert_frame_equal(rule.worker_scores(misled=0.0), rule.workers)
+    pd.testing.assert_frame_equal(rule.worker_scores(misled=0.0), rule.worker_scores())
 
 
 def test_what_needs_a_likelihood_is_refused_of_a_rule_by_name(rule):

@@ -118,9 +118,9 @@ def svi(crowd):
 
 def test_new_columns_come_after_the_old_ones(em, svi):
     assert [name for name in em.workers if not name.endswith(("_low", "_high"))] == [
-        "annotations", "accuracy", "realised_accuracy", "spammer_score", "bias", "mean_absolute_error", "trace",
-        "informativeness", "error_correlation", "n_effective", "gold_annotations", "gold_right", "gold_accuracy",
-        "seconds",
+        "annotations", "review", "reason", "accuracy", "realised_accuracy", "spammer_score", "bias",
+        "mean_absolute_error", "trace", "informativeness", "error_correlation", "n_effective", "gold_annotations",
+        "gold_right", "gold_accuracy", "seconds",
     ]  # fmt: skip
     columns = list(svi.worker_scores(rank_one=True))
     assert columns[:4] == ["annotations", "accuracy", "accuracy_low", "accuracy_high"]

@@ -1,0 +1,262 @@
+r"""Workers to review, and why: by the posterior probability that a worker looks at no task, or names wrong classes.
+
+Given the labels by the others, the annotation l of a task of class k has the probability :math:`\beta[k, l]`. It
+follows from the worker's habit :math:`v`, the shares of the classes among the worker's other annotations with the
+crowd's as a prior that counts for :data:`HABIT` annotations, by one of four kinds:
+
+.. math::
+    \text{looks}: \quad & r \, [l = k] + (1 - r) \, v_l, \qquad r \sim \text{Beta}(s m, \, s (1 - m)) \\
+    \text{says nothing}: \quad & v_l \\
+    \text{below chance}: \quad & v_l \, (1 - u \, [l = k]) / (1 - u v_k), \qquad u \sim \text{Uniform}(0, 1) \\
+    \text{takes classes for others}: \quad & \beta_k \sim \text{Dirichlet}
+
+The shares of the kinds, and m and s, are those of the crowd: EM finds them over all workers, the shares with a prior
+that counts like ten workers of whom nine look; of those who look the density vanishes at r = 0, with
+:math:`s m \ge` :data:`LEAST`. The labels are those of the fit without the worker's own annotation,
+:math:`P(z_i = k \mid y_{-ij}) \propto P(z_i = k \mid y) / \beta_j[k, y_{ij}]`; of a rule they are the others' votes. A
+worker is to be reviewed who is more probably than not of the second or third kind, or of the fourth with an accuracy
+below that of the habit. Few annotations leave a worker among those who look, as most do.
+
+Who chooses the tasks, as a labelling function does that gives its class where its rule applies, has the habit of the
+crowd's shares, and is none of the fourth kind: what is given says something where it is right more often than these.
+"""
+
+from collections.abc import Hashable
+
+import numpy as np
+import pandas as pd
+from scipy.special import betaln, gammaln, ndtr
+
+from ...data import Annotations
+from ...data.id_text import name_quoted
+from ..fitted.fitted import Fitted
+from ..fitted.posterior import Posterior
+from .constant_workers import CHOOSES, NEARLY
+from .facts import listed
+from .look import findings
+from .register import once
+
+SAYS_NOTHING = "says next to nothing of the true class"
+BELOW_CHANCE = "is right less often than by guessing"
+PROBABLE = 0.5  # probability from which a worker is to be reviewed
+LOOKS, NOTHING, BELOW, OTHERWISE = range(4)
+PRIOR = np.array([9.0, 0.5, 0.25, 0.25])  # of the shares of these kinds, in workers
+LEAST = 3.0  # s m of those who look
+GRID = (np.arange(40) + 0.5) / 40  # values of r
+COARSE = (np.arange(8) + 0.5) / 8  # values of u
+MEANS, SIZES = np.arange(1, 20) / 20, 2.0 ** np.arange(2, 7)  # values of m and s
+HABIT, ROW = 10.0, 2.0  # annotations that the prior of a habit, and of a row of a confusion matrix, counts for
+ITERATIONS = 200
+CLOSE = 1e-6  # change of a share at which EM ends
+
+
+@once
+def review(of: Posterior | Fitted) -> pd.DataFrame:
+    """Return which workers to review, and why.
+
+    The reasons are those above, with their probability; that a worker gives one class whatever the task
+    (:mod:`.constant_workers`), or may copy others (:mod:`.copies`), as the findings say.
+
+    Args:
+        of: a fit of a story, an average, or labels by a rule, whose annotations are in memory and name workers.
+
+    Returns:
+        By worker: review, a bool, and reason, empty where there is none.
+    """
+    annotations = of.annotations
+    reasons = _by_findings(of)
+    for worker, said in spammers(of).items():
+        reasons.setdefault(str(worker), said)
+    reason = np.array([reasons.get(str(name), "") for name in annotations.workers], object)
+    return pd.DataFrame({"review": reason != "", "reason": reason}, annotations.workers.to_index("worker"))
+
+
+def with_review(scores: pd.DataFrame, of: Posterior | Fitted) -> pd.DataFrame:
+    """Return the workers' scores with the columns review and reason after that of the annotations."""
+    return pd.concat([scores[["annotations"]], review(of), scores.drop(columns="annotations")], axis=1)
+
+
+def reviewed(of: Posterior | Fitted) -> pd.DataFrame:
+    """Return the workers to review alone, those with the most annotations first: annotations and reason by worker."""
+    frame = review(of).copy()
+    frame.insert(0, "annotations", np.asarray(of.annotations.n_by_worker()).astype(int))
+    frame = frame[frame["review"]].drop(columns="review")
+    return frame.sort_values("annotations", ascending=False, kind="stable")
+
+
+def spammers(of: Posterior | Fitted) -> dict[Hashable, str]:
+    """Return by worker who says next to nothing, or is right less often than by guessing, this as a reason."""
+    source = Posterior.of(of) if isinstance(of, Fitted) else of
+    probability, reasons = probabilities(source), {}
+    for j in np.flatnonzero(probability[:, [NOTHING, BELOW]].sum(1) > PROBABLE).tolist():
+        said = SAYS_NOTHING if probability[j, NOTHING] >= probability[j, BELOW] else BELOW_CHANCE
+        shown = _shown(probability[j, [NOTHING, BELOW]].sum())
+        reasons[source.annotations.workers[j]] = f"{said} (probability {shown})"
+    return reasons
+
+
+def _shown(probability: float) -> str:
+    """A probability with two decimals, never as 1."""
+    return f"{probability:.2f}" if probability < 0.995 else "> 0.99"
+
+
+def _by_findings(of: Posterior | Fitted) -> dict[str, str]:
+    """By worker the reason that a finding gives."""
+    reasons: dict[str, str] = {}
+    for finding in findings(of):
+        if finding.code == "constant_workers":
+            for name, given in zip(finding.values["workers"], finding.values["classes"], strict=True):
+                reasons[str(name)] = f"gives {name_quoted(given)} whatever the task"
+        elif finding.code == "copies":
+            names: list[Hashable] = finding.values["workers"]
+            for name in names:
+                others = [other for other in names if other != name]
+                said = f"may copy, or be copied by, {listed(others)}: {finding.values['within']:.0%} the same"
+                reasons.setdefault(str(name), said)
+    return reasons
+
+
+def probabilities(of: Posterior) -> np.ndarray:
+    """Return the probability of each kind by worker, ``(J, 4)``; the fourth without what is below chance.
+
+    A worker without annotations of classes looks.
+    """
+    annotations = of.annotations
+    given = annotations.of_classes()
+    n_workers, n_classes = given.n_workers, given.n_classes
+    worker, label = np.asarray(given.worker), np.asarray(given.label)
+    labels = of.posterior if of.rule is not None else of.allowing_for(0.0).posterior
+    shares = np.asarray(labels, float).mean(0)
+    others, label = _as_shown(given, _by_others(of, given, np.asarray(labels, float)), label)
+    count = np.ones(len(label)) if given.count is None else np.asarray(given.count, float)
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(worker, count * values, n_workers)
+
+    n = np.bincount(worker * n_classes + label, count, n_workers * n_classes).reshape(n_workers, n_classes)
+    tables = np.stack(
+        [np.bincount(worker * n_classes + label, count * others[:, k], n_workers * n_classes) for k in range(n_classes)]
+    )
+    tables = tables.reshape(n_classes, n_workers, n_classes).swapaxes(0, 1)
+    chooses = _choose(n, tables, shares)
+    row = np.arange(len(label))
+    others_of_worker = n[worker]
+    others_of_worker[row, label] = np.maximum(others_of_worker[row, label] - 1, 0)
+    habit = _smoothed(others_of_worker, shares)
+    habit[chooses[worker]] = np.maximum(shares, CLOSE)
+    own, by_habit = others[row, label], habit[row, label]
+    nothing = total(np.log(by_habit))
+    looks = np.stack([total(np.log(r * own + (1 - r) * by_habit)) for r in GRID], 1)
+    below = np.stack([total(_log_below(others, own, habit, label, u)) for u in COARSE], 1)
+    by_rows = _beside_habit(tables, (n + 0.5) / (n.sum(1, keepdims=True) + 0.5 * n_classes))
+    evidence = np.stack(
+        [
+            nothing,
+            np.logaddexp.reduce(below, 1) - np.log(len(COARSE)),
+            np.where(chooses, -np.inf, nothing + by_rows),
+        ],
+        1,
+    )
+    found = _mixture(looks, evidence)
+    wrong = found[:, OTHERWISE] * _probably_below(tables, _smoothed(n, shares), shares)
+    found[:, BELOW] += wrong
+    found[:, OTHERWISE] -= wrong
+    found[n.sum(1) == 0] = np.eye(4)[LOOKS]
+    return found
+
+
+def _by_others(of: Posterior, given: Annotations, labels: np.ndarray) -> np.ndarray:
+    """The probabilities of each row's true class by the other workers, ``(A, K)``."""
+    task, worker, label = np.asarray(given.task), np.asarray(given.worker), np.asarray(given.label)
+    if of.rule is not None or of.annotations.scored:
+        votes = given.votes().astype(float)[task]
+        votes[np.arange(len(task)), label] -= 1
+        return np.asarray(given.kind.votes(np.maximum(votes, 0.0)), float)
+    shown = label if given.mirrored is None else np.where(given.mirrored, _mirror(given)[label], label)
+    likelihood = of.confusion_draws.mean((0, 1))[worker, :, shown]
+    if given.mirrored is not None:
+        likelihood = np.where(np.asarray(given.mirrored)[:, None], likelihood[:, _mirror(given)], likelihood)
+    others = labels[task] / np.maximum(likelihood, CLOSE)
+    others /= np.maximum(others.sum(1, keepdims=True), CLOSE)
+    return np.asarray(others)
+
+
+def _mirror(given: Annotations) -> np.ndarray:
+    return given.kind.mirror(given.n_classes)
+
+
+def _as_shown(given: Annotations, others: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Classes of comparisons as they were shown: left is left."""
+    if given.mirrored is None:
+        return others, label
+    turned = np.asarray(given.mirrored)
+    return np.where(turned[:, None], others[:, _mirror(given)], others), np.where(turned, _mirror(given)[label], label)
+
+
+def _choose(n: np.ndarray, tables: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Which workers give one class, on tasks that are of it more often than others, ``(J,)``."""
+    total, main = n.sum(1), n.argmax(1)
+    of_main = tables.sum(2)[np.arange(len(n)), main]
+    spread = np.sqrt(total * shares[main] * (1 - shares[main]))
+    return np.asarray((n.max(1) >= NEARLY * total) & (of_main - total * shares[main] > CHOOSES * spread))
+
+
+def _log_below(others: np.ndarray, own: np.ndarray, habit: np.ndarray, label: np.ndarray, u: float) -> np.ndarray:
+    """The log-probability of each row by one who avoids the true class by u, ``(A,)``."""
+    row, scale = np.arange(len(label)), 1 / (1 - u * habit)
+    given = habit[row, label] * ((others * scale).sum(1) - u * own * scale[row, label])
+    return np.log(np.maximum(given, 1e-12))
+
+
+def _smoothed(n: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """The mean of a Dirichlet posterior whose prior mean are the crowd's shares, ``(..., K)``."""
+    return np.maximum((n + HABIT * shares) / (n.sum(-1, keepdims=True) + HABIT), CLOSE)
+
+
+def _beside_habit(tables: np.ndarray, habit: np.ndarray) -> np.ndarray:
+    """The log-evidence of rows with Dirichlet priors around the habit beside the likelihood of the habit, ``(J,)``.
+
+    The habit is at its best, so that rows must say much to count: expected annotations follow the worker's own.
+
+    Args:
+        tables: expected annotations by true class and class given, ``(J, K, K)``.
+        habit: ``(J, K)``.
+    """
+    prior = ROW * habit[:, None]
+    rows = gammaln(prior.sum(-1)) - gammaln(prior.sum(-1) + tables.sum(-1))
+    cells = gammaln(tables + prior) - gammaln(prior) - tables * np.log(habit)[:, None]
+    return np.asarray(cells.sum((1, 2)) + rows.sum(1))
+
+
+def _probably_below(tables: np.ndarray, habit: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """The probability that accuracy is below that of the habit, of rows with Dirichlet posteriors, ``(J,)``."""
+    n = tables.sum(-1) + HABIT
+    right = (np.diagonal(tables, axis1=1, axis2=2) + HABIT * habit) / n
+    spread = np.sqrt((right * (1 - right) / (n + 1)) @ shares**2)
+    return np.asarray(ndtr((habit @ shares - right @ shares) / np.maximum(spread, CLOSE)))
+
+
+def _mixture(looks: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The kinds' probabilities, ``(J, 4)``, by EM.
+
+    Args:
+        looks: the log-likelihood of those who look by value of r, ``(J, R)``.
+        others: the log-evidence of the other kinds, ``(J, 3)``.
+    """
+    mean, size = (values.ravel() for values in np.meshgrid(MEANS, SIZES, indexing="ij"))
+    kept = mean * size >= LEAST
+    a, b = (mean * size)[kept, None], ((1 - mean) * size)[kept, None]
+    population = (a - 1) * np.log(GRID) + (b - 1) * np.log1p(-GRID) - betaln(a, b)
+    population -= np.logaddexp.reduce(population, 1, keepdims=True)
+    highest = looks.max(1, keepdims=True)
+    by_population = np.log(np.maximum(np.exp(looks - highest) @ np.exp(population).T, 1e-300)) + highest
+    best, shares = len(population) // 2, PRIOR / PRIOR.sum()
+    for _ in range(ITERATIONS):
+        logs = np.concatenate([by_population[:, [best]], others], 1) + np.log(shares)
+        found = np.exp(logs - np.logaddexp.reduce(logs, 1, keepdims=True))
+        last = best, shares
+        best = int((found[:, LOOKS] @ by_population).argmax())
+        shares = (found.sum(0) + PRIOR) / (len(looks) + PRIOR.sum())
+        if best == last[0] and np.abs(shares - last[1]).max() < CLOSE:
+            break
+    return np.asarray(found)

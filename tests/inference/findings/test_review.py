@@ -1,0 +1,124 @@
+"""Workers to review: spammers of each kind, labelling functions that choose their tasks, few annotations."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.inference.findings.review import BELOW_CHANCE, LOOKS, SAYS_NOTHING, probabilities, review, spammers
+
+N_WORKERS, N_TASKS = 20, 200
+
+
+def crowd(kind: str, n_classes: int = 3, n: int = 4, seed: int = 0) -> cp.Annotations:
+    """200 tasks × 5 by 20 workers who are right in 85 %, the first n of them of another kind."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, N_TASKS)
+    wrong = (truth[:, None] + rng.integers(1, n_classes, (N_TASKS, N_WORKERS))) % n_classes
+    label = np.where(rng.random(wrong.shape) < 0.85, truth[:, None], wrong)
+    if kind == "uniform":
+        label[:, :n] = rng.integers(0, n_classes, (N_TASKS, n))
+    elif kind == "constant":
+        label[:, :n] = rng.integers(0, n_classes, n)
+    elif kind == "adversarial":
+        label[:, :n] = np.where(rng.random((N_TASKS, n)) < 0.85, wrong[:, :n], truth[:, None])
+    given = rng.random(label.shape).argsort(1).argsort(1) < 5
+    task, worker = np.nonzero(given)
+    frame = pd.DataFrame({"task": task, "worker": [f"w{j:02}" for j in worker], "label": label[task, worker]})
+    return cp.Annotations.from_frame(frame, ordered=False)
+
+
+def fitted(annotations: cp.Annotations, story: str = "dawid_skene") -> cp.Fit:
+    return cp.fit(story, annotations, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "story"),
+    [
+        ("uniform", "dawid_skene"),
+        ("constant", "dawid_skene"),
+        ("adversarial", "dawid_skene"),
+        ("constant", "majority_vote"),
+        ("adversarial", "majority_vote"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_each_kind_of_spammer_is_named_and_nobody_else(kind, story):
+    found = review(fitted(crowd(kind), story))
+    assert set(found.index[found["review"]]) == {"w00", "w01", "w02", "w03"}
+    said = BELOW_CHANCE if kind == "adversarial" else SAYS_NOTHING
+    reasons = found["reason"][found["review"]]
+    assert all(said in reason or (kind == "constant" and "whatever the task" in reason) for reason in reasons)
+
+
+def test_of_a_healthy_crowd_nobody_is_named():
+    found = review(fitted(crowd("none")))
+    assert not found["review"].any()
+    assert (found["reason"] == "").all()
+
+
+def test_nobody_is_named_for_a_few_annotations():
+    """A worker with one wrong annotation, and one with none, are among those who look."""
+    healthy = crowd("none")
+    label = fitted(healthy).labels["label"]
+    few = pd.DataFrame({"task": [0], "worker": "few", "label": [(label[0] + 1) % 3]})
+    table = pd.DataFrame(
+        {
+            "task": np.asarray(healthy.task),
+            "worker": [healthy.workers[j] for j in healthy.worker],
+            "label": np.asarray(healthy.label),
+        }
+    )
+    workers = [*healthy.workers, "few", "nobody"]
+    fit = fitted(cp.Annotations.from_frame(pd.concat([table, few]), ordered=False, workers=workers))
+    found = review(fit)
+    assert not found.loc[["few", "nobody"], "review"].any()
+    assert probabilities(fit)[-1, LOOKS] == 1.0
+
+
+def test_who_gives_one_class_where_a_rule_applies_is_not_named():
+    """Eight rules that give class 0 or 1 on tasks that are mostly of it, beside ten people."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 300)
+    rows = []
+    for j in range(10):
+        tasks = rng.choice(300, 100, replace=False)
+        rows += [(t, f"w{j}", int(truth[t] if rng.random() < 0.85 else 1 - truth[t])) for t in tasks]
+    for j in range(8):
+        applies = rng.random(300) < np.where(truth == j % 2, 0.4, 0.04)
+        rows += [(t, f"rule{j}", j % 2) for t in np.flatnonzero(applies)]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    assert spammers(fitted(cp.Annotations.from_frame(frame, ordered=False))) == {}
+
+
+def test_renaming_the_classes_changes_nothing():
+    plain = crowd("uniform")
+    turned = plain.replace(label=2 - np.asarray(plain.label))
+    first, second = (probabilities(fitted(each)) for each in (plain, turned))
+    np.testing.assert_allclose(first, second, atol=1e-3)  # both ends of EM, in float32
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_workers_and_summary_have_the_same_names():
+    fit = fitted(crowd("uniform"))
+    workers = fit.workers
+    pd.testing.assert_frame_equal(workers[["review", "reason"]], review(fit))
+    names = workers.index[workers["review"]]
+    assert all(name in fit.summary().facts["review"] for name in names)
+    assert workers.drop(columns=["review", "reason"]).equals(fit.worker_scores())
+
+
+def test_comparisons_are_looked_at_as_they_were_shown():
+    """Judges who give the left side always are named, whatever the order in which pairs were shown."""
+    rng = np.random.default_rng(2)
+    items = rng.normal(size=12)
+    rows = []
+    for j in range(10):
+        for _ in range(80):
+            a, b = rng.choice(12, 2, replace=False)
+            better = "left" if rng.random() < 1 / (1 + np.exp(-3 * (items[a] - items[b]))) else "right"
+            rows.append((f"i{a}", f"i{b}", f"j{j}", "left" if j < 2 else better))
+    frame = pd.DataFrame(rows, columns=["left", "right", "worker", "label"])
+    fit = fitted(cp.Annotations.from_comparisons(frame))
+    found = review(fit)
+    assert found.index[found["review"]].tolist() == ["j0", "j1"]

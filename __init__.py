@@ -68,6 +68,7 @@ if TYPE_CHECKING:  # imported when first used
         plot_switch,
         plot_workers,
     )
+    from .inference.report.gold_page import gold_page
     from .inference.result import Fit, load_fit, stack, without_workers
     from .inference.scores import (
         Agreement,
@@ -173,6 +174,7 @@ __all__ = [
     "fit",
     "gold_imbalance_ratio",
     "gold_needed",
+    "gold_page",
     "group_memberships",
     "group_worker_confusions",
     "imbalance_ratio",

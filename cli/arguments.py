@@ -139,7 +139,7 @@ def read_annotations(request: Request) -> Annotations:
     if request.gold is not None:
         options["gold"] = request.gold
     if request.features is not None:
-        options["features"] = _read_table("--features", request.features, request.task)
+        options["features"] = read_table("--features", request.features, request.task)
     annotations = _read(request, options)
     if request.use_gold and annotations.gold is None:
         raise AnnotationError(f"--use-gold: {path} comes without gold labels; give them with --gold FILE")
@@ -163,7 +163,7 @@ def read_probabilities(request: Request, annotations: Annotations | Scan) -> dic
     for file in request.probabilities:
         if file.stem in found:
             raise AnnotationError(f"--probabilities: two files are called {file.stem!r}, which is the model's name")
-        table = _read_table("--probabilities", file, request.task)
+        table = read_table("--probabilities", file, request.task)
         column = request.task or "task"
         if column not in table:
             raise AnnotationError(
@@ -303,10 +303,10 @@ def _read_setting(name: str, file: Path) -> pd.DataFrame:
     """
     if not file.is_file():
         raise AnnotationError(f"--set {name}: a file with a table is needed, and there is none {file}{similar(file)}")
-    return _read_table(f"--set {name}", file, None, names=("worker", "family", "truth", "label"))
+    return read_table(f"--set {name}", file, None, names=("worker", "family", "truth", "label"))
 
 
-def _read_table(option: str, file: Path, task: str | None, *, names: tuple[str, ...] = ()) -> pd.DataFrame:
+def read_table(option: str, file: Path, task: str | None, *, names: tuple[str, ...] = ()) -> pd.DataFrame:
     """The table in a file: Parquet, or text with any separator and encoding, with its numbers as numbers.
 
     The column of tasks, and those of other names, are read as those of the annotations are: whole numbers, or text as

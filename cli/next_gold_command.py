@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..data.atomic import check_new_file, whole_file
-from .terminal import frame_table, plain_messages, stdout
+from ..data.errors import AnnotationError
+from ..data.text_files import suffix_of
+from . import options
+from .arguments import TEXT, check_input, holds_saved, parse_settings, read_annotations, read_table, similar
+from .request import Request, takes_request
+from .terminal import doing, frame_table, plain_messages, show_files, stdout
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .. import Fit
 
 
+@partial(takes_request, more="Or the folder of a saved fit.")
 def next_gold(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that crowdppl fit wrote.", show_default=False)],
+    story: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Of annotations, as for crowdppl fit.", rich_help_panel=options.FIT),
+    ] = "auto",
+    method: str = "em",
+    *,
+    request: Request,
     n: Annotated[int, typer.Option("--n", "-n", metavar="N", help="How many tasks to name.", min=1)] = 20,
-    seed: Annotated[int, typer.Option(metavar="SEED", help="Of the draw.", min=0)] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -23,20 +41,89 @@ def next_gold(
             metavar="FILE.csv",
             help="Write the tasks to a new file, with an empty column label to fill in: GOLD of crowdppl estimate, and "
             "--gold of crowdppl fit.",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Write a page to label the tasks on, by mouse or keyboard, which saves gold.csv; without network.",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = None,
+    content: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What the tasks are, for the page: a .csv, .tsv or .parquet file with a column of tasks, and text, or "
+            "paths of pictures beside the file, in others.",
+            show_default="other columns of the annotations' file",
+            rich_help_panel=options.OUTPUT,
         ),
     ] = None,
 ) -> None:
     """Name the tasks whose true labels are worth knowing: half at random, half where the fit's stories disagree."""
+    began = time.perf_counter()
     with plain_messages():
-        if out is not None:
-            check_new_file(out, (".csv",))
-        from .. import load_fit
-        from .. import next_gold as tasks_to_check
-        from ..data.harmless_csv import write_csv
+        for file, suffixes in ((out, (".csv",)), (page, (".html", ".htm"))):
+            if file is not None:
+                check_new_file(file, suffixes)
+        if content is not None and page is None:
+            raise AnnotationError("--content is shown on the page; give --page FILE.html too")
+        if content is not None and not content.is_file():
+            raise AnnotationError(f"--content: there is no file {content}{similar(content)}")
+        saved = holds_saved(Path(request.file))
+        check_input(request, saved=saved)
+        with doing("starting", request):
+            from .. import gold_page, load_fit
+            from .. import next_gold as tasks_to_check
 
-        found = tasks_to_check(load_fit(folder), n, seed=seed).set_index("task")
-        stdout().print(frame_table(found))
+        with doing(f"reading {request.file}", request):
+            fit = load_fit(request.file) if saved else _new_fit(request, story, method)
+        found = tasks_to_check(fit, n, seed=request.seed)
+        stdout().print(frame_table(found.set_index("task")))
+        files = {}
+        if page is not None:
+            about = content or _own_table(request)
+            table = None if about is None else _content(about, request)
+            gold_page(fit, page, found, content=table, folder=about.parent if about else ".")
+            files[str(page)] = "the tasks to label, which saves gold.csv"
         if out is not None:
-            found.insert(0, "label", "")
-            with whole_file(out) as path:
-                write_csv(found, path)
+            _write(found, out)
+            files[str(out)] = "the tasks to label"
+        if files and not request.quiet:
+            stdout().print(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold")
+            show_files(files, stdout())
+
+
+def _new_fit(request: Request, story: str, method: str) -> Fit:
+    """Fit a story to the annotations."""
+    from .. import fit
+
+    settings = parse_settings(request.settings or [], story, method)
+    return fit(story, read_annotations(request), method=method, **request.shared_options, **settings)
+
+
+def _own_table(request: Request) -> Path | None:
+    """The file of the annotations, where it is a table with a header."""
+    path = Path(request.file)
+    return path if path.is_file() and suffix_of(path) in (*TEXT, ".parquet") else None
+
+
+def _content(file: Path, request: Request) -> pd.DataFrame:
+    """The table of a file, whose column of tasks is called so, without those that were named as something else."""
+    table = read_table("--content", file, request.task)
+    others = [request.worker, request.label, request.count, request.seconds]
+    table = table.drop(columns=[name for name in others if name in table])
+    return table.rename(columns={request.task: "task"}) if request.task in table else table
+
+
+def _write(found: pd.DataFrame, out: Path) -> None:
+    """Write the tasks with an empty column label."""
+    from ..data.harmless_csv import write_csv
+
+    asked = found.set_index("task")
+    asked.insert(0, "label", "")
+    with whole_file(out) as path:
+        write_csv(asked, path)

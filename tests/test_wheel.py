@@ -108,7 +108,9 @@ def test_the_wheel_holds_every_module_of_the_packages_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         in_wheel = {name for name in archive.namelist() if not name.split("/")[0].endswith(".dist-info")}
         licences = [name for name in archive.namelist() if name.endswith("LICENSE")]
-    of_the_report = {f"crowdppl/inference/report/page.{kind}" for kind in ("css", "js")}
+    of_the_report = {
+        f"crowdppl/inference/report/{name}.{kind}" for name in ("page", "gold_page") for kind in ("css", "js")
+    }
     templates = {
         (Path("crowdppl") / path.relative_to(ROOT)).as_posix()
         for room in ROOMS

@@ -28,19 +28,21 @@ def page(title: str, lead: str, first: Markup, tiles: list[tuple[str, str]], sec
         tiles: names and values of the numbers at the top.
         sections: of the page, in their order.
     """
-    styles, script = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    made = render(
-        "page",
-        title=title,
-        lead=lead,
-        opening=first,
-        tiles=tiles,
-        sections=sections,
-        styles=Markup(styles),
-        script=Markup(script),
-        script_hash=_hash(script),
-    )
-    return str(made)
+    return standalone("page", title=title, lead=lead, opening=first, tiles=tiles, sections=sections)
+
+
+def standalone(template: str, **values: object) -> str:
+    """A whole document with its styles and its one script, which may run by the hash that the template gives.
+
+    Args:
+        template: its name; ``name.js`` is the script, and ``name.css`` follows the styles of all pages.
+        values: what the template shows.
+    """
+    sheets = ["page.css"] + [f"{template}.css"] * (template != "page")
+    styles = "".join(_text(name) for name in sheets)
+    script = _text(f"{template}.js")
+    shared = {"styles": Markup(styles), "script": Markup(script), "script_hash": _hash(script)}
+    return str(render(template, **shared, **values))
 
 
 def opening(found: Overview) -> Markup:
@@ -75,6 +77,10 @@ def _abstained(annotations: Annotations) -> float:
     """The share of the annotations that are abstentions."""
     counts = annotations.counts_by_kind().sum(0)
     return float(counts[annotations.n_classes :].sum() / max(counts.sum(), 1))
+
+
+def _text(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(script: str) -> str:

@@ -63,3 +63,34 @@ def test_next_gold_writes_the_table_that_is_filled_in_and_estimated_from(saved, 
     assert done.exit_code == 0, done.output
     assert " ".join(str(cp.estimate(fit, expected.assign(label=1))).split()) in " ".join(done.stdout.split())
     assert "must end in .csv" in refused("next-gold", saved / "fit", "--out", tmp_path / "asked.txt")
+
+
+def test_next_gold_of_a_table_writes_a_page_with_its_other_columns(saved, tmp_path):
+    annotations = cp.load_fit(saved / "fit").annotations
+    table = annotations.to_frame().rename(columns={"task": "case", "label": "mark"})
+    table["text"] = [f"What is said of {case}" for case in table["case"]]
+    table.to_csv(tmp_path / "marks.csv", index=False)
+    page, options = tmp_path / "gold.html", ("--story", "one_coin", "--task", "case", "--label", "mark", "-n", 4)
+    done = crowdppl("next-gold", tmp_path / "marks.csv", *options, "--seed", 2, "--page", page)
+    assert done.exit_code == 0, done.output
+    named = cp.Annotations.from_frame(table, task="case", label="mark")
+    asked = cp.next_gold(cp.fit("one_coin", named, seed=2, progress=False), 4, seed=2)
+    text = page.read_text(encoding="utf-8")
+    for task in asked["task"]:
+        assert f"<dd>What is said of {task}</dd>" in text
+    assert "<dt>mark</dt>" not in text
+
+    content = tmp_path / "content.csv"
+    pd.DataFrame({"task": annotations.tasks, "words": [f"w{i}" for i in range(90)]}).to_csv(content, index=False)
+    done = crowdppl("next-gold", saved / "fit", "-n", 4, "--page", page, "--content", content)
+    assert done.exit_code == 0, done.output
+    assert str(page) in done.stdout
+    assert page.read_text(encoding="utf-8").count("<dt>words</dt>") == 4
+
+
+def test_next_gold_refuses_what_it_cannot_use_before_it_fits(saved, tmp_path):
+    page = tmp_path / "page.html"
+    assert "must end in .html" in refused("next-gold", saved / "fit", "--page", tmp_path / "page.pdf")
+    assert "give --page" in refused("next-gold", saved / "fit", "--content", saved / "gold.csv")
+    assert "did you mean" in refused("next-gold", saved / "fit", "--page", page, "--content", saved / "golt.csv")
+    assert not page.exists()

@@ -120,7 +120,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
             X: features of any tasks, ``(n, D)`` or ``(n, ...)``.
 
         Raises:
-            NotFittedError: it was not fitted.
+            sklearn.exceptions.NotFittedError: it was not fitted.
             ValueError: the features have another shape or are not finite; there is no classifier.
         """
         check_is_fitted(self)

@@ -190,9 +190,19 @@ class Annotations(Constructors):
         features = None if self.worker_features is None else read_only(np.asarray(self.worker_features)[of_pair])
         return self.replace(worker=read_only(worker), workers=pairs, worker_features=features, category_counts=None)
 
+    def across_questions(self) -> Annotations:
+        """Return the annotations from before :meth:`by_question`: a worker is one, whatever the question."""
+        pairs = self.workers
+        if not isinstance(pairs, Units) or self.worker is None:
+            return self
+        first = np.unique(pairs.task, return_index=True)[1]
+        features = None if self.worker_features is None else read_only(np.asarray(self.worker_features)[first])
+        worker = read_only(pairs.task[np.asarray(self.worker)])
+        return self.replace(worker=worker, workers=pairs.tasks, worker_features=features, category_counts=None)
+
     @property
     def n_workers(self) -> int:
-        """J, the number of workers; 0 where none is named."""
+        """J, the number of workers; 0 where none is named. After :meth:`by_question` they are pairs."""
         return len(self.workers)
 
     @property
@@ -467,7 +477,7 @@ class Annotations(Constructors):
             counts[:, self.n_classes :] if self.scored else counts,
             self.levels,
             NO_IDS if self.scored else self.abstentions,
-            by_worker=self.n_by_worker() if self.named else None,
+            by_worker=self.across_questions().n_by_worker() if self.named else None,
             repeated=self._n_repeated() if self.named else None,
             gold=self.gold,
             seconds=None if self.seconds is None else np.asarray(self.expanded().seconds),
@@ -553,7 +563,7 @@ class Annotations(Constructors):
         return description.text(
             self.n_annotations if counted else self.n_rows,
             self.n_tasks,
-            self.n_workers if self.named else None,
+            len(tasks_of(self.workers)) if self.named else None,
             self.classes,
             self._extras(),
             unit="annotation" if counted else "row",

@@ -10,6 +10,7 @@ import pandas as pd
 
 from .errors import AnnotationError
 from .id_json import decode_id, encode_id
+from .id_text import name_text
 
 # Values of one of these types are the same identifier where they are equal; a tuple's parts have own types.
 _PLAIN = {str, int, float, bool}
@@ -182,7 +183,7 @@ class Ids(Sequence[Hashable]):
             numbers = np.asarray(self._values)
             if numbers.dtype == np.int64:
                 return numbers
-        return np.array([str(value) for value in self._values], dtype=str)
+        return np.array([name_text(value) for value in self._values], dtype=str)
 
     def to_json(self) -> Any:
         """Return a JSON value from which `from_json` makes the same identifiers.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from .abstentions import abstentions_of
 from .arrays import read_only
 from .columns import Column, Where, encode
+from .description import count_text
 from .errors import AnnotationError, warn
 from .ids import NO_IDS, Ids
 from .kinds import order_of_all
@@ -305,6 +306,28 @@ def unknown_question(pair: Hashable, units: Ids) -> str:
     return f": question {pair[-1]!r} is none of {', '.join(map(repr, units.questions))}"
 
 
+def workers_noun(workers: Ids | pd.Index) -> str:
+    """Return what frames by worker have a row for: a worker, or a pair of one and a question."""
+    pairs = isinstance(workers, Units) or (isinstance(workers, pd.Index) and workers.nlevels > 1)
+    return "pair of a worker and a question" if pairs else "worker"
+
+
+def of_each_question(names: Iterable[Any], workers: Ids) -> Iterator[Any]:
+    """Yield workers, and of one that is named alone, where workers are pairs with a question, each of its pairs."""
+    pairs: dict[Any, list[Any]] = {}
+    if isinstance(workers, Units):
+        for pair, worker in zip(workers, workers.task, strict=True):
+            pairs.setdefault(workers.tasks[int(worker)], []).append(pair)
+    for name in names:
+        yield from [name] if name in workers else pairs.get(name, [name])
+
+
+def tasks_text(tasks: Ids) -> str:
+    """Return the number of tasks in words, and of questions where there are several."""
+    asked = f" with {count_text(len(tasks.questions), 'question')}" if isinstance(tasks, Units) else ""
+    return f"{count_text(len(tasks_of(tasks)), 'task')}{asked}"
+
+
 def fields_of(tasks: Ids) -> dict[str, Any]:
     """Return the fields of annotations that say which question each task is of: `question`, (N,), and `questions`."""
     if not isinstance(tasks, Units):
@@ -318,5 +341,5 @@ def questions_of(ids: Ids) -> Ids:
 
 
 def tasks_of(ids: Ids) -> Ids:
-    """Return the tasks of units, and identifiers without questions as they are."""
+    """Return the tasks, or the workers, of units; identifiers without questions as they are."""
     return ids.tasks if isinstance(ids, Units) else ids

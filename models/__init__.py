@@ -127,7 +127,7 @@ def with_shared_error(
         story: a story's name, or any story.
         worker_families: the family of each worker, such as the model behind several prompts: a mapping, a series, or a
             frame with the columns worker and family. Each family has impressions of its own. All workers are one
-            family by default.
+            family by default. Where workers are pairs with a question, a worker's name stands for all of its pairs.
         shared_weight: number of tasks that the prior of each row of both sites counts as. They expect a pull of 0.27
             on average, to the true class in 70 of 100 tasks.
 

@@ -9,6 +9,7 @@ import pandas as pd
 from ...data import Annotations
 from ...data.errors import check_name, warn
 from ...data.id_text import name_quoted
+from ...data.questions import Units
 from ..engines.finding import ConvergenceWarning
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, fitted_of
@@ -73,7 +74,7 @@ def compare(
         ConvergenceWarning: units have a high Pareto k, so that their values cannot be trusted.
     """
     named = by_name(fits)
-    check_same_data(named)
+    check_same_data(named, by_worker=False)
     if method is None:
         method = "loo" if all(why_not(fitted) is None for fitted in named.values()) else "kfold"
     method = check_name("method", method, METHODS)
@@ -165,14 +166,31 @@ def by_name(fits: Mapping[str, Posterior | Fitted] | Iterable[Posterior | Fitted
     return found
 
 
-def check_same_data(fits: Mapping[str, Fitted]) -> None:
+def check_same_data(fits: Mapping[str, Fitted], *, by_worker: bool = True) -> None:
     """Refuse fits of different annotations.
+
+    Args:
+        fits: by name.
+        by_worker: whether fits are refused, too, of which one takes a worker for several, one for each question.
 
     Raises:
         ValueError: with the first difference.
     """
     (first, fitted), *others = fits.items()
     for name, other in others:
+        left_out = {one: _left_out(each) for one, each in ((first, fitted), (name, other))}
+        if left_out[first] != left_out[name]:
+            said = "; ".join(f"{one!r} {what or 'has all annotations'}" for one, what in left_out.items())
+            raise ValueError(
+                f"{first!r} and {name!r} were fitted to different annotations, so their scores cannot be compared: "
+                f"{said}. Fit both with the same copies= and constant_workers=, or compare labels with gold labels by "
+                "cp.score"
+            )
+        if by_worker and _workers_differ(fitted.annotations, other.annotations):
+            raise ValueError(
+                f"{first!r} and {name!r} were fitted with different quality=, so that their workers are not the same "
+                "and they have no average; cp.compare compares them"
+            )
         if (difference := _difference(fitted.annotations, other.annotations)) is not None:
             raise ValueError(
                 f"{first!r} and {name!r} were fitted to different data, so their scores cannot be compared: "
@@ -180,8 +198,26 @@ def check_same_data(fits: Mapping[str, Fitted]) -> None:
             )
 
 
+def _left_out(fitted: Fitted) -> str:
+    """Return in words whose annotations a fit leaves out by its options; "" where it has all."""
+    said = []
+    for finding in fitted.findings:
+        names = [", ".join(map(name_quoted, one["workers"])) for one in finding.values.get("as_one", ())]
+        said += [f"counts {each} as one worker" for each in names]
+        if finding.values.get("left_out"):
+            said.append(f"leaves out the annotations of {', '.join(map(name_quoted, finding.values['workers']))}")
+    return ", ".join(said)
+
+
+def _workers_differ(a: Annotations, b: Annotations) -> bool:
+    """Return whether one has pairs with questions, or others, in the place of workers."""
+    both = (a.workers, b.workers)
+    return a.named and b.named and any(isinstance(each, Units) for each in both) and a.workers != b.workers
+
+
 def _difference(a: Annotations, b: Annotations) -> str | None:
     """The first difference between two crowds' annotations in words, or None where they are the same."""
+    a, b = a.across_questions(), b.across_questions()
     for kind in ("tasks", "classes", "workers"):
         ours, theirs = getattr(a, kind), getattr(b, kind)
         if kind == "workers" and not (a.named and b.named):

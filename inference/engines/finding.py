@@ -89,11 +89,15 @@ class Finding:
         """
         by_text = {form(name): form(other) for name, other in names.items() for form in (str, name_text)}
 
-        def other(value: Any) -> Any:
-            return [other(each) for each in value] if isinstance(value, list) else by_text.get(str(value), value)
+        def other(value: Any, is_name: bool) -> Any:
+            if isinstance(value, Mapping):
+                return {name: other(each, name in NAMES) for name, each in value.items()}
+            if isinstance(value, list):
+                return [other(each, is_name) for each in value]
+            return by_text.get(str(value), value) if is_name else value
 
         values = {
-            name: other(value) if name in NAMES else in_text(value, names) if isinstance(value, str) else value
+            name: in_text(value, names) if isinstance(value, str) and name not in NAMES else other(value, name in NAMES)
             for name, value in self.values.items()
         }
         return replace(self, text=in_text(self.text, names), remedy=in_text(self.remedy, names), values=values)
@@ -112,8 +116,10 @@ def plain(value: Any) -> Any:
     """Return a value as JSON has it: NumPy's numbers as Python's, what is not finite as None, other ids as text."""
     if isinstance(value, Mapping):
         return {str(name): plain(each) for name, each in value.items()}
-    if isinstance(value, np.ndarray | list | tuple):
+    if isinstance(value, np.ndarray | list):
         return [plain(each) for each in value]
+    if isinstance(value, tuple):  # an identifier, such as a worker and a question
+        return name_text(value)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...data import Annotations
 from ...data.errors import check_name
+from ...data.id_text import name_text
 from ...data.questions import Units
 from ..engines.finding import Finding
 from .copies import AgreeingGroup, copying_groups
@@ -64,10 +65,10 @@ def groups_before(findings: Iterable[Finding], annotations: Annotations) -> list
         findings: on the fit.
         annotations: of the same workers, and perhaps more.
     """
-    position = {str(name): i for i, name in enumerate(annotations.workers)} if annotations.named else {}
+    position = {name_text(name): i for i, name in enumerate(annotations.workers)} if annotations.named else {}
     told = [one for finding in findings if finding.code == "copies" for one in finding.values.get("as_one", ())]
     return [
-        AgreeingGroup(np.array([position[str(name)] for name in one["workers"]]), *(one[k] for k in FIGURES))
+        AgreeingGroup(np.array([position[name_text(name)] for name in one["workers"]]), *(one[k] for k in FIGURES))
         for one in told
     ]
 

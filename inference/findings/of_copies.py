@@ -2,6 +2,10 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 
+import numpy as np
+import pandas as pd
+
+from ...data import Annotations
 from ...data.description import count_text
 from ...models.parts.shared_error import families_of
 from ..engines.finding import Finding
@@ -74,6 +78,25 @@ def _remedy(families: set[Hashable | None]) -> str:
     )
 
 
+def _remedy_of_repeats(annotations: Annotations, workers: list[int]) -> str:
+    """Return what to do about repeats of some workers, which of comparisons may be one in each order of the pair."""
+    worker = np.asarray(annotations.worker)
+    if annotations.mirrored is not None:
+        rows = np.isin(worker, workers)
+        pair = (np.asarray(annotations.task, np.int64) * annotations.n_workers + worker)[rows]
+        shown = pd.Series(np.asarray(annotations.mirrored)[rows]).groupby(pair).nunique()
+        if (shown > 1).any():
+            return (
+                "They are of both orders of a pair, which tell a preference for a side, and repeats='first' would lose "
+                "one of them; shared_error=True, worker_families={worker: worker, …} lets a worker's annotations of "
+                "one pair err together"
+            )
+    return (
+        "repeats='first' keeps one of each; or make every run a worker, such as 'judge run 2', and fit with "
+        "shared_error=True, worker_families={worker: family, …}"
+    )
+
+
 def _counted_as_one(findings: Iterable[Finding]) -> list[Said]:
     """Return what a fit's findings say of copies that count as one in it."""
     found = (one for one in findings if one.code == "copies" and "as_one" in one.values)
@@ -83,7 +106,11 @@ def _counted_as_one(findings: Iterable[Finding]) -> list[Said]:
 def _families(of: Labels) -> Mapping[Hashable, Hashable]:
     """Return the families of workers that the story lets err together, where all fits with weight have the same."""
     members = [fitted for fitted, _ in of.weighty] if isinstance(of, Posterior) else [of]
-    each = [families_of(fitted.model.hyperparameters) for fitted in members if isinstance(fitted, Fitted)]
+    each = [
+        families_of(fitted.model.hyperparameters, of.annotations.workers)
+        for fitted in members
+        if isinstance(fitted, Fitted)
+    ]
     return each[0] if each and all(families == each[0] for families in each) else {}
 
 
@@ -105,8 +132,7 @@ def repeats(of: Labels) -> Iterator[Said]:
     yield open_question(
         f"how much repeats say that the first annotation does not: {'; '.join(said)}{others}. Each counts in full, as "
         "if another worker gave it, so that the labels are too sure",
-        "repeats='first' keeps one of each; or make every run a worker, such as 'judge run 2', and fit with "
-        "shared_error=True, worker_families={worker: family, …}",
+        _remedy_of_repeats(of.annotations, [one.worker for one in groups]),
         workers=[workers[one.worker] for one in groups],
         agreement=[one.agreement for one in groups],
         expected=[one.expected for one in groups],

@@ -17,7 +17,9 @@ import numpy as np
 from jax import Array
 from numpyro import handlers
 
+from ...data import Annotations
 from ...data.description import count_text
+from ...data.questions import workers_noun
 from ...models.parts.abstaining import SITE
 from ..densities.enumerated import Site, run_enumerated, site_values
 from ..densities.padded_sites import dirichlet_of, is_table
@@ -49,15 +51,16 @@ class WorkerPrior:
     accuracy: np.ndarray
     is_exact: bool
 
-    def text(self, n_by_worker: np.ndarray) -> str:
+    def text(self, annotations: Annotations) -> str:
         """In words, medians over the workers, beside how many annotations they gave."""
+        n_by_worker, noun = annotations.of_classes().n_by_worker(), workers_noun(annotations.workers)
         weight, accuracy, given = (float(np.median(value)) for value in (self.weight, self.accuracy, n_by_worker))
         about = "" if self.is_exact else "about "
         least, most = self.weight.min(), self.weight.max()
         ends = f" ({_number(least)} to {_number(most)})" if self.is_exact and most > (1 + CLOSE) * least else ""
         return (
-            f"{about}{pseudo_annotations(weight)} a worker{ends}, expected accuracy {accuracy:.2f}; "
-            f"the median worker gave {count_text(round(given), 'annotation')}"
+            f"{about}{pseudo_annotations(weight)} a {noun}{ends}, expected accuracy {accuracy:.2f}; "
+            f"the median {noun} gave {count_text(round(given), 'annotation')}"
         )
 
 
@@ -126,7 +129,7 @@ def outweighed(of: Fitted) -> Iterator[Said]:
     if prior is None:
         return
     given = of.annotations.of_classes().n_by_worker()
-    asked = given > 0
+    asked, noun = given > 0, workers_noun(of.annotations.workers)
     few = asked & (prior.weight > given)
     if not asked.any() or 2 * few.sum() < asked.sum():
         return
@@ -134,8 +137,8 @@ def outweighed(of: Fitted) -> Iterator[Said]:
     moved = float(np.median(shares * (prior.accuracy[asked] - _accuracy_by_labels(of))))
     weight, accuracy, median = (float(np.median(x)) for x in (prior.weight, prior.accuracy, given[asked]))
     yield Said(
-        f"the prior outweighs the annotations of {few.sum():,} of {asked.sum():,} workers: it counts like "
-        f"{pseudo_annotations(weight)} a worker with accuracy {accuracy:.2f}, and the median worker gave "
+        f"the prior outweighs the annotations of {few.sum():,} of {count_text(int(asked.sum()), noun)}: it counts like "
+        f"{pseudo_annotations(weight)} a {noun} with accuracy {accuracy:.2f}, and the median {noun} gave "
         f"{median:,.0f}; accuracies are drawn to it, by {100 * moved:+.0f} points in the median",
         _remedy(of),
         {

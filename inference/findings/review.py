@@ -28,7 +28,7 @@ import pandas as pd
 from scipy.special import betaln, gammaln, ndtr
 
 from ...data import Annotations
-from ...data.id_text import name_quoted
+from ...data.id_text import name_quoted, name_text
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .constant_workers import CHOOSES, NEARLY
@@ -66,8 +66,8 @@ def review(of: Posterior | Fitted) -> pd.DataFrame:
     annotations = of.annotations
     reasons = _by_findings(of)
     for worker, said in spammers(of).items():
-        reasons.setdefault(str(worker), said)
-    reason = np.array([reasons.get(str(name), "") for name in annotations.workers], object)
+        reasons.setdefault(name_text(worker), said)
+    reason = np.array([reasons.get(name_text(name), "") for name in annotations.workers], object)
     return pd.DataFrame({"review": reason != "", "reason": reason}, annotations.workers.to_index("worker"))
 
 
@@ -106,13 +106,13 @@ def _by_findings(of: Posterior | Fitted) -> dict[str, str]:
     for finding in findings(of):
         if finding.code == "constant_workers":
             for name, given in zip(finding.values["workers"], finding.values["classes"], strict=True):
-                reasons[str(name)] = f"gives {name_quoted(given)} whatever the task"
+                reasons[name_text(name)] = f"gives {name_quoted(given)} whatever the task"
         elif finding.code == "copies":
             names: list[Hashable] = finding.values["workers"]
             for name in names:
                 others = [other for other in names if other != name]
                 said = f"may copy, or be copied by, {listed(others)}: {finding.values['within']:.0%} the same"
-                reasons.setdefault(str(name), said)
+                reasons.setdefault(name_text(name), said)
     return reasons
 
 

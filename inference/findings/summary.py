@@ -15,6 +15,7 @@ from ...data.cards import sheet
 from ...data.description import count_text
 from ...data.id_text import name_text
 from ...data.majority import TIE, right_shares
+from ...data.questions import Units, tasks_of, tasks_text, workers_noun
 from ...models.parts.classifier import PREFIX, Classifier
 from ...models.parts.shared_error import LEVELS, STRENGTH, USUAL_RIGHT, prior_share
 from ...models.parts.task_difficulty import LEVELS as DIFFICULTIES
@@ -23,6 +24,7 @@ from ..densities.model import Model
 from ..engines.finding import sentences
 from ..fitted.alignment import PERMUTED
 from ..fitted.by_rule import ByRule
+from ..fitted.counted_as_one import groups_text
 from ..fitted.error_correlation import error_correlation
 from ..fitted.fitted import Fitted
 from ..fitted.given_models import models_text
@@ -116,7 +118,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
     if modes := modes_text(fitted.outcome.modes):
         facts["modes"] = modes
     facts |= shared_errors(fitted.model, fitted.parameters) | difficulties(fitted.model, fitted.parameters)
-    facts |= panel(fitted)
+    facts |= copies_fact(fitted) | panel(fitted)
     if len(annotations.models):
         facts["models"] = models_text(fitted)
     if (classifier := fitted.model.classifier) is not None:
@@ -163,7 +165,7 @@ def _of_average(fit: Posterior, interval: float) -> Summary:
     tables = {"weights": fit.weights.to_frame()}
     if len(fit.weighty) == 1:
         facts |= shared_errors(fit.weighty[0][0].model, fit.weighty[0][0].parameters)
-    facts |= panel(fit)
+    facts |= copies_fact(fit) | panel(fit)
     if fit.power is not None:
         facts["power"] = f"the label probabilities of each story and of the votes to the power {fit.power:.2f}, by gold"
     if fit.votes:
@@ -241,7 +243,8 @@ def best_and_worst(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
         return {"workers": best}
     worst = scores.drop(best.index[:5]).sort_values(high, ascending=False).tail(5)
     bounds = (" by the lower bound of accuracy", " by its upper bound") if low == "accuracy_low" else ("", "")
-    return {f"the best five of {len(scores):,} workers{bounds[0]}": best.head(5), f"the worst five{bounds[1]}": worst}
+    everyone = count_text(len(scores), workers_noun(scores.index))
+    return {f"the best five of {everyone}{bounds[0]}": best.head(5), f"the worst five{bounds[1]}": worst}
 
 
 def ranking(fit: Posterior, interval: float) -> dict[str, pd.DataFrame]:
@@ -289,7 +292,7 @@ def course(method: str, history: np.ndarray, n_draws: int, seed: int) -> str:
 def prior_fact(fitted: Fitted) -> dict[str, str]:
     """Return the weight and the expected accuracy of the workers' prior, in words; empty where no worker is named."""
     prior = worker_prior(fitted)
-    return {} if prior is None else {"prior": prior.text(fitted.annotations.of_classes().n_by_worker())}
+    return {} if prior is None else {"prior": prior.text(fitted.annotations)}
 
 
 def groups_fact(fitted: Fitted) -> dict[str, str]:
@@ -301,6 +304,9 @@ def groups_fact(fitted: Fitted) -> dict[str, str]:
 def sizes(annotations: Annotations | Files) -> str:
     """Return the numbers of tasks, workers, classes and annotations, in words."""
     tasks, workers = count_text(annotations.n_tasks, "task"), count_text(annotations.n_workers, "worker")
+    if isinstance(annotations, Annotations):
+        tasks, workers = tasks_text(annotations.tasks), count_text(len(tasks_of(annotations.workers)), "worker")
+        workers += " with a quality on each question" if isinstance(annotations.workers, Units) else ""
     classes, given = f"{annotations.n_classes:,} classes", count_text(annotations.n_annotations, "annotation")
     if isinstance(annotations, Annotations) and annotations.abstains:
         n = int(annotations.counts_by_kind()[:, annotations.n_classes :].sum())
@@ -328,6 +334,12 @@ def shared_errors(model: Model, parameters: xr.Dataset) -> dict[str, str]:
     return {"shared errors": f"{said} a common impression of their task, right or wrong ({expected}). {of_impressions}"}
 
 
+def copies_fact(source: Posterior | Fitted) -> dict[str, str]:
+    """Who counted as one worker, in words; empty where nobody did."""
+    said = groups_text(source)
+    return {"copies": said} if said else {}
+
+
 def panel(source: Posterior | Fitted) -> dict[str, str]:
     """Like how many independent workers all of them count, in words; empty where nothing says so.
 
@@ -340,7 +352,7 @@ def panel(source: Posterior | Fitted) -> dict[str, str]:
         return {}
     fewer = (
         ". They are fewer if those whom a warning names are copies"
-        if any(finding.code == "copies" for finding in findings(source))
+        if any(finding.code == "copies" and finding.severity == "warning" for finding in findings(source))
         else ""
     )
     return {"independence": f"{said}{fewer}"}
@@ -418,7 +430,8 @@ def to_review(of: Posterior | Fitted) -> dict[str, str]:
     if not len(names):
         return {}
     more = f" and {len(names) - SHOWN_WORKERS:,} more" if len(names) > SHOWN_WORKERS else ""
-    return {"review": f"{count_text(len(names), 'worker')}: {', '.join(map(name_text, names[:SHOWN_WORKERS]))}{more}"}
+    who = count_text(len(names), workers_noun(names))
+    return {"review": f"{who}: {', '.join(map(name_text, names[:SHOWN_WORKERS]))}{more}"}
 
 
 def gold_accuracy(fitted: Posterior | Fitted) -> str:

@@ -60,7 +60,7 @@ class ErrorCorrelation:
 
     Attributes:
         correlation: the mean correlation of two workers' errors on one task given its class, :math:`\\bar\\rho`.
-        n_workers: the number of workers, J.
+        n_workers: the number of workers who annotated, J; a worker of several questions is one.
         n_effective: the number of independent workers who err as one panel does, :math:`J / (1 + (J - 1) \\bar\\rho)`,
             from 1 to J.
         interval: of the latter, low and high, over the labels that the tasks may have and over which tasks were seen:
@@ -146,7 +146,7 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
             for i in range(n_draws)
         ]
     )
-    n = annotations.n_workers
+    n = len(np.unique(np.asarray(annotations.across_questions().worker)))
     correlation = _summarised(found, draws, interval)
     effective = _summarised(_counting_like(found, n), _counting_like(draws, n), interval)
     each = pd.DataFrame(

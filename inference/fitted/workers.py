@@ -11,6 +11,7 @@ from ...data import AnnotationError, Annotations
 from ...data.questions import Units
 from ..sources.on_disk import Files
 from . import confusion_scores
+from .counted_as_one import with_groups
 from .error_correlation import error_correlation
 from .fitted import Fitted
 from .intervals import INTERVAL, jeffreys, of_median
@@ -33,7 +34,7 @@ def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
     frame = pd.DataFrame(index=source.workers.to_index("worker"))
     frame["annotations"] = source.n_by_worker().astype(int)
     scores = partial(confusion_scores.scores, shares=_shares_shown(fit), kind=source.kind)
-    return _with_scores(fit, frame, scores, interval)
+    return with_groups(_with_scores(fit, frame, scores, interval), fit)
 
 
 def worker_scores(
@@ -63,6 +64,7 @@ def worker_scores(
       (:func:`.workers.gold_scores`).
     - seconds: the median of how long an annotation took, where times are known.
     - vote_weight: of ``"wawa"``, the weight of the worker's vote.
+    - group: with ``copies="one"``, who counted as one worker, whose scores all of them have; "" for the others.
 
     An average and a rule have annotations, realised_accuracy and the scores of :func:`.workers.fitted_scores`. The
     scores from confusion matrices are in :mod:`.confusion_scores`. The intervals of a fit without draws are of draws
@@ -105,13 +107,13 @@ def worker_scores(
     draws = np.concatenate(list(_realised_accuracy_draws(fit, misled)))
     frame = with_realised_accuracy(frame, estimate, interval_around(fit, estimate, draws[None], interval))
     if fit.only is None:
-        return frame
+        return with_groups(frame, fit)
     frame = _with_error_correlation(fit, frame, interval)
     if fit.annotations.gold is not None:
         frame = frame.join(gold_scores(fit.annotations, interval=interval))
     if fit.annotations.seconds is not None:
         frame = frame.join(seconds_by_worker(fit.annotations, interval))
-    return frame
+    return with_groups(frame, fit)
 
 
 def _shares_shown(fit: Posterior | Fitted) -> np.ndarray:

@@ -82,7 +82,7 @@ def plot_confusions(
         around=fit.with_uncertainty.confusion_draws[:, :, shown],
         interval=interval,
         heading=f"{'Confusion matrix' if len(shown) == 1 else 'Confusion matrices'} of "
-        f"{which_workers(len(shown), len(scores), by_annotations=workers is None)}",
+        f"{which_workers(len(shown), scores.index, by_annotations=workers is None)}",
         axes=given_axes(given, len(shown), f"{len(shown)} workers"),
     )
 

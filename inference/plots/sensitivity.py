@@ -119,7 +119,7 @@ def plot_sensitivity_specificity(
     # Where many are drawn, those better than spammers leave no corner free.
     where: dict[str, Any] = {} if regions else {"bbox_to_anchor": (0.5, -0.13)}
     legend(ax, markerscale=1, loc="lower right" if regions else "upper center", **where)
-    title(ax, f"Sensitivity and specificity of {which_workers(len(shown), len(ids), by_annotations=False)}")
+    title(ax, f"Sensitivity and specificity of {which_workers(len(shown), ids, by_annotations=False)}")
     if not density:
         outermost = np.argsort(-np.abs(y - x), kind="stable")[: None if regions else OUTERMOST]
         name_points(ax, x[outermost], y[outermost], [ids[shown[i]] for i in outermost], np.column_stack([x, y]))

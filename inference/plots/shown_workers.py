@@ -12,6 +12,7 @@ from ...data import AnnotationError, Ids, UnknownNameError, unknown_name
 from ...data.columns import type_hint
 from ...data.description import count_text
 from ...data.ids import one_or_several
+from ...data.questions import of_each_question, workers_noun
 from ..fitted.posterior import Posterior
 from ..fitted.workers import fitted_scores
 from .style import every, short
@@ -72,13 +73,13 @@ def most_annotations(scores: pd.DataFrame, limit: int) -> list[int]:
 
 
 def positions(ids: Ids, workers: Any) -> list[int]:
-    """Positions of the workers that are named, one or several.
+    """Positions of the workers that are named, one or several; a worker's name is that of all pairs with questions.
 
     Raises:
         UnknownNameError: the annotations have no such worker.
         ValueError: no worker is named.
     """
-    chosen = one_or_several(workers, ids)
+    chosen = list(of_each_question(one_or_several(workers, ids), ids))
     found = ids.index_of(chosen).tolist()
     if not found:
         raise ValueError("workers=[] selects no worker; name at least one, or leave workers out")
@@ -92,9 +93,10 @@ def unknown_worker(worker: Hashable, ids: Ids) -> UnknownNameError:
     return UnknownNameError(f"{unknown_name('worker', worker, ids)}{type_hint(worker, ids)}")
 
 
-def which_workers(n_shown: int, n_workers: int, *, by_annotations: bool) -> str:
+def which_workers(n_shown: int, workers: Ids | pd.Index, *, by_annotations: bool) -> str:
     """Which workers are shown, for a title."""
-    if n_shown >= n_workers:
-        return every(n_workers, "worker")
+    noun = workers_noun(workers)
+    if n_shown >= len(workers):
+        return every(len(workers), noun)
     which = "those with the most annotations" if by_annotations else "as selected"
-    return f"{n_shown:,} of {count_text(n_workers, 'worker')}, {which}"
+    return f"{n_shown:,} of {count_text(len(workers), noun)}, {which}"

@@ -73,7 +73,7 @@ def plot_workers(
     name = score.replace("_", " ")
     measured = f"{name} ({AXIS[score]})" if score in AXIS else name
     intervals = f"with {interval:.0%} credible intervals" if "low" in table else ""
-    heading = f"{name[0].upper()}{name[1:]} of {which_workers(len(shown), len(scores), by_annotations=True)}"
+    heading = f"{name[0].upper()}{name[1:]} of {which_workers(len(shown), scores.index, by_annotations=True)}"
     heading += f"; {without:,} without a value" if without else ""
     heading += f"\n{intervals}" if intervals else ""
     if max_workers is None and len(table) > NAMED:

@@ -10,6 +10,7 @@ import pandas as pd
 from ...data import AnnotationError
 from ...data.id_text import name_text
 from ...data.majority import majority_accuracy
+from ...data.questions import workers_noun
 from ..checks.check_results import Checks
 from ..checks.discrepancy_result import LEVEL
 from ..findings.facts import SURE, beside_votes
@@ -71,7 +72,8 @@ class Overview:
         n_tasks: the number of tasks.
         unsure: tasks whose label has a probability below :data:`SURE`, the most uncertain first.
         differing: the number of tasks with another label than the majority vote.
-        n_workers: the number of workers; 0 where they are not named.
+        n_workers: how many rows there are of scores by worker; 0 where workers are not named.
+        noun: what they are: workers, or pairs of a worker and a question.
         suspects: workers to review with the reason, those with the most annotations first.
         accuracy: of the median worker; None where workers are not named.
         failed: titles of the predictive checks that failed with their p-values, the smallest first.
@@ -85,6 +87,7 @@ class Overview:
     unsure: tuple[str, ...] = ()
     differing: int = 0
     n_workers: int = 0
+    noun: str = "worker"
     suspects: tuple[tuple[str, str], ...] = ()
     accuracy: float | None = None
     failed: tuple[tuple[str, float], ...] = ()
@@ -111,6 +114,7 @@ def overview(subject: Subject, scores: pd.DataFrame | None, checks: Checks | Non
         unsure=tuple(map(name_text, unsure.index)),
         differing=int(beside_votes(source).differs.sum()),
         n_workers=annotations.n_workers if annotations.named else 0,
+        noun=workers_noun(annotations.workers),
         suspects=() if scores is None else _suspects(source),
         accuracy=None if scores is None else float(scores["accuracy"].median()),
         failed=tuple(sorted(found.items(), key=lambda item: item[1])),

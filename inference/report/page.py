@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from ...data import Annotations
 from ...data.description import count_text
+from ...data.questions import tasks_of
 from ..findings.facts import SURE, n_sure
 from .overview import GoldShare, Overview
 from .said_first import alerts, all_clear, sentences
@@ -55,8 +56,9 @@ def tiles(subject: Subject, gold: GoldShare | None) -> list[tuple[str, str]]:
     annotations, posterior = subject.annotations, subject.source.posterior
     sure = n_sure(posterior)
     found = [
-        _tile(annotations.n_tasks, "task"),
-        _tile(annotations.n_workers, "worker") if annotations.named else ("workers", "not named"),
+        _tile(len(tasks_of(annotations.tasks)), "task"),
+        *([_tile(len(annotations.questions), "question")] if len(annotations.questions) else []),
+        _tile(len(tasks_of(annotations.workers)), "worker") if annotations.named else ("workers", "not named"),
         _tile(annotations.n_annotations, "annotation"),
         ("classes", f"{annotations.n_classes:,}"),
         *([("abstentions", f"{_abstained(annotations):.0%}")] if annotations.abstains else []),

@@ -26,7 +26,7 @@ def prior_section(subject: Subject) -> Section:
         "prior",
         "Prior",
         of_lead=subject.of_lead,
-        counts=None if prior is None else prior.text(fit.annotations.of_classes().n_by_worker()),
+        counts=None if prior is None else prior.text(fit.annotations),
         outweighed=[each.sentence for each in fit.findings if each.about == "prior"],
         numbers=None if prior is None else _numbers(fit, prior),
         estimated=prior is not None and not prior.is_exact,

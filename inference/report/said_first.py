@@ -64,7 +64,7 @@ def alerts(found: Overview) -> list[Alert]:
         texts = tuple(f"{_short(name)}: {why}." for name, why in found.suspects[:NAMED])
         if len(found.suspects) > NAMED:
             texts += (f"And {len(found.suspects) - NAMED:,} more, whom the table of the workers has.",)
-        made.append(Alert(f"{count_text(len(found.suspects), 'worker')} to review", texts, "workers"))
+        made.append(Alert(f"{count_text(len(found.suspects), found.noun)} to review", texts, "workers"))
     if found.failed:
         listed = "; ".join(f"{title} (p = {p_value(p)})" for title, p in found.failed)
         text = (
@@ -91,7 +91,7 @@ def all_clear(found: Overview) -> list[str]:
     if not found.unsure:
         said.append(f"Every label has a probability of at least {SURE}.")
     if found.n_workers and not found.suspects:
-        said.append("No worker is to be reviewed.")
+        said.append(f"No {found.noun} is to be reviewed.")
     if found.n_checks and not found.failed:
         said.append(f"No predictive check failed ({found.n_checks} were made).")
     if found.gold is not None and not found.gold.overconfident:
@@ -125,12 +125,12 @@ def _of_labels(found: Overview) -> str:
 def _of_workers(found: Overview) -> str:
     if not found.n_workers or found.accuracy is None:
         return "The annotations name no workers, so that none can be reviewed."
-    everyone = count_text(found.n_workers, "worker")
-    median = f"the median worker is right with probability {found.accuracy:.2f}"
+    everyone = count_text(found.n_workers, found.noun)
+    median = f"the median {found.noun} is right with probability {found.accuracy:.2f}"
     if found.n_workers == 1:
-        median = f"the worker is right with probability {found.accuracy:.2f}"
+        median = f"the {found.noun} is right with probability {found.accuracy:.2f}"
     if not found.suspects:
-        nobody = "The only worker is not" if found.n_workers == 1 else f"None of {everyone} is"
+        nobody = f"The only {found.noun} is not" if found.n_workers == 1 else f"None of {everyone} is"
         return f"{nobody} to be reviewed; {median}."
     n = len(found.suspects)
     names = _listed([name for name, _ in found.suspects])

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations
+from ...data.id_text import name_text
 from ..comparison.comparing import by_name, compare
 from ..findings.look import findings
 from ..findings.render import Findings
@@ -63,7 +64,7 @@ class Subject:
         found = with_review(worker_scores(self.source), self.source)
         if "gold_accuracy" not in found and self.annotations.gold is not None:
             found = found.join(gold_scores(self.annotations))
-        return found.set_axis(found.index.map(str).rename("worker"), axis=0)
+        return found.set_axis(pd.Index(list(map(name_text, found.index)), name="worker"), axis=0)
 
     @cached_property
     def summary(self) -> Summary:

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 
 from ...data.description import count_text
+from ...data.questions import workers_noun
+from ..fitted.counted_as_one import groups_text
 from ..fitted.given_models import model_frame
 from ..fitted.intervals import INTERVAL
 from ..fitted.posterior import Posterior
@@ -19,6 +21,7 @@ from .subject import Subject
 MOST_WORKERS = 2_000  # that are listed
 MOST_MATRICES = 10, 2, 8  # confusion matrices that are drawn: of up to 5 classes, of up to 10, of more
 COLUMNS = (  # what the table has; a click on a worker shows the others
+    "group",
     "annotations",
     "reason",
     "accuracy",
@@ -42,9 +45,9 @@ def workers_section(subject: Subject) -> Section:
     order = order[np.argsort(-scores["accuracy_low"].to_numpy()[order], kind="stable")]
     kept = [name for name in scores if any(name in (one, f"{one}_low", f"{one}_high") for one in COLUMNS)]
     shown, more = scores[kept].iloc[order], scores.drop(columns=[*kept, "review"])
-    n = len(scores)
-    files = [(f"{every(n, 'worker')}, with all scores", scores)]
-    files.append((f"{len(shown):,} of {count_text(n, 'worker')}, those with the most annotations", scores.iloc[order]))
+    n, noun = len(scores), workers_noun(annotations.workers)
+    files = [(f"{every(n, noun)}, with all scores", scores)]
+    files.append((f"{len(shown):,} of {count_text(n, noun)}, those with the most annotations", scores.iloc[order]))
     said_of = meanings(annotations.classes)
     meant = "; ".join(f"{name.replace('_', ' ')}: {means}" for name, means in said_of.items() if name in scores)
     n_classes = annotations.n_classes
@@ -54,10 +57,12 @@ def workers_section(subject: Subject) -> Section:
         "Workers",
         named=True,
         n=n,
+        noun=noun,
         shown=shown,
         interval=f"{INTERVAL:.0%}",
         files=files,
         details=worker_details(subject, order, more),
+        copies=groups_text(source),
         meanings=meant,
         models=_models(source),
         accuracies=lambda: plot_workers(source, max_workers=None),  # type: ignore[arg-type]

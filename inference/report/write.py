@@ -8,6 +8,7 @@ from typing import Any
 
 from ...data.atomic import check_new_file, write_whole
 from ...data.description import count_text
+from ...data.questions import tasks_of, tasks_text
 from ...models import first_line
 from ..checks.check_results import Checks
 from ..fitted.posterior import Posterior
@@ -104,8 +105,8 @@ def _sections(about: Subject, checks: Checks | str | None) -> list[Section]:
 def _title(about: Subject) -> str:
     """The heading of the page, where none is given."""
     annotations = about.annotations
-    by = count_text(annotations.n_workers, "worker") if annotations.named else "a crowd"
-    return f"{count_text(annotations.n_tasks, 'task')} labelled by {by}"
+    by = count_text(len(tasks_of(annotations.workers)), "worker") if annotations.named else "a crowd"
+    return f"{tasks_text(annotations.tasks)} labelled by {by}"
 
 
 def _lead(about: Subject) -> str:

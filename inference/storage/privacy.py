@@ -87,8 +87,13 @@ def _renamed(fitted: Fitted, names: Mapping[Hashable, Hashable]) -> Fitted:
 
 
 def _with_names(value: Any, names: Mapping[Hashable, Hashable]) -> Any:
-    """A hyperparameter with other names in its column of workers; of workers without annotations it has nothing."""
+    """A hyperparameter with other names in its column of workers; of workers without annotations it has nothing.
+
+    Where workers are pairs with a question, it may name a worker alone.
+    """
     if isinstance(value, pd.DataFrame) and "worker" in value.columns:
+        pairs = ((a, b) for a, b in names.items() if isinstance(a, tuple) and isinstance(b, tuple))
+        names = {a[0]: b[0] for a, b in pairs} | dict(names)
         known = value[[name in names for name in value["worker"].tolist()]]
         return known.assign(worker=pd.Series([names[n] for n in known["worker"].tolist()], known.index, dtype=object))
     return value

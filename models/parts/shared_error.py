@@ -30,8 +30,9 @@ import pandas as pd
 from jax import Array
 from jax.scipy.special import logsumexp
 
-from ...data import Annotations
+from ...data import Annotations, Ids
 from ...data.padding import counts_by_task
+from ...data.questions import Units, of_each_question
 from .concentration import positive
 from .emissions import Emission
 from .kernels import SMALLEST, kind_at, numbers_by, upto
@@ -295,10 +296,24 @@ def families_frame(families: pd.DataFrame | Mapping[Any, Any] | pd.Series) -> pd
     return _without_gaps(pd.DataFrame({"worker": series.index.tolist(), "family": series.tolist()}))
 
 
-def families_of(hyperparameters: Mapping[str, Any]) -> dict[Hashable, Hashable]:
-    """The family of each worker that the hyperparameters name; empty where they name none."""
+def families_of(hyperparameters: Mapping[str, Any], workers: Ids) -> dict[Hashable, Hashable]:
+    """The family of each of the workers that the hyperparameters name; empty where they name none."""
     families = hyperparameters.get("worker_families")
-    return {} if families is None else dict(families_frame(families)[["worker", "family"]].itertuples(index=False))
+    if families is None:
+        return {}
+    return dict(_of_each_question(families_frame(families), workers)[["worker", "family"]].itertuples(index=False))
+
+
+def _of_each_question(frame: pd.DataFrame, workers: Ids) -> pd.DataFrame:
+    """The families of the workers; where these are pairs with a question, of all pairs of a worker who is named."""
+    if not isinstance(workers, Units):
+        return frame
+    found = {
+        pair: family
+        for name, family in frame[["worker", "family"]].itertuples(index=False)
+        for pair in of_each_question([name], workers)
+    }
+    return pd.DataFrame({"worker": pd.Series(list(found), dtype=object), "family": list(found.values())})
 
 
 def _without_gaps(frame: pd.DataFrame) -> pd.DataFrame:
@@ -321,7 +336,7 @@ def more_families(known: pd.DataFrame, new: pd.DataFrame | Mapping[Any, Any] | p
 
 def without_family(families: pd.DataFrame, annotations: Annotations) -> Hashable | None:
     """The first worker whom the families do not name; None where they name all."""
-    named = annotations.workers.index_of(families["worker"].tolist())
+    named = annotations.workers.index_of(_of_each_question(families, annotations.workers)["worker"].tolist())
     lacking = np.setdiff1d(np.arange(annotations.n_workers), named)
     return annotations.workers[int(lacking[0])] if lacking.size else None
 
@@ -332,7 +347,7 @@ def _families(families: Any, annotations: Annotations) -> tuple[Array | None, in
         return None, 1
     if annotations.worker is None:
         raise StoryError("worker_families needs named workers, and the annotations name none")
-    frame = families_frame(families)
+    frame = _of_each_question(families_frame(families), annotations.workers)
     known = annotations.workers.index_of(frame["worker"].tolist())
     if (known < 0).any():
         row = int(np.argmax(known < 0))

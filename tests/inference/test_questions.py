@@ -263,3 +263,44 @@ def test_the_first_line_of_the_summary_says_that_scores_are_noise():
     first = str(cp.fit("majority_vote", annotations).summary()).splitlines()[0]
     assert first.startswith("majority_vote")
     assert "use none of these labels without gold labels" in first
+
+
+def test_workers_are_counted_once_where_each_question_has_its_own_quality(table, tmp_path):
+    annotations = cp.Annotations.from_frame(table, question="question")
+    fit = cp.fit("one_coin", annotations, quality="by_question", progress=False)
+    assert fit.summary().facts["data"].startswith("12 tasks with 2 questions, 4 workers")
+    assert cp.error_correlation(fit).n_workers == 4
+    assert 0 < cp.error_correlation(fit).n_effective <= 4
+    assert annotations.describe()["workers"] == annotations.by_question().describe()["workers"] == 4
+    fit.report(tmp_path / "report.html")
+    assert "<h1>12 tasks with 2 questions labelled by 4 workers</h1>" in (tmp_path / "report.html").read_text()
+
+
+def test_annotations_by_question_are_taken_back(table):
+    features = pd.DataFrame({"age": [20.0, 30.0, 40.0, 50.0]}, index=["w3", "w1", "w0", "w2"])
+    annotations = cp.Annotations.from_frame(table, question="question", worker_features=features)
+    for shared in (False, True):
+        again = annotations.by_question(shared=shared).across_questions()
+        assert again.workers == annotations.workers
+        np.testing.assert_array_equal(again.worker, annotations.worker)
+        np.testing.assert_array_equal(again.worker_features, annotations.worker_features)
+    assert annotations.across_questions() is annotations
+
+
+def test_qualities_of_workers_are_compared_on_the_same_annotations(table):
+    annotations = cp.Annotations.from_frame(table, question="question")
+    fits = {q: cp.fit("one_coin", annotations, quality=q, progress=False) for q in ("shared", "by_question", "pooled")}
+    assert set(cp.compare(fits, folds=2, progress=False).index) == set(fits)
+    with pytest.raises(ValueError, match="different quality="):
+        cp.stack(fits, weights={"shared": 1.0})
+
+
+def test_families_are_named_by_worker_where_each_question_has_its_own_quality(table):
+    annotations = cp.Annotations.from_frame(table, question="question")
+    family = {"w0": "x", "w1": "x", "w2": "y", "w3": "y"}
+    by_pair = {(name, question): family[name] for name in family for question in QUESTIONS}
+    options = {"quality": "by_question", "shared_error": True, "progress": False}
+    named, pairs = (cp.fit("one_coin", annotations, worker_families=each, **options) for each in (family, by_pair))
+    pd.testing.assert_frame_equal(named.probabilities, pairs.probabilities)
+    with pytest.raises(cp.StoryError, match="w3"):
+        cp.fit("one_coin", annotations, worker_families={"w0": "x", "w1": "x", "w2": "y"}, **options)

@@ -279,3 +279,34 @@ def test_an_average_says_that_copies_count_as_one_and_a_wrong_rule_is_refused():
         cp.fit("one_coin", annotations, copies="none", progress=False)
     with pytest.raises(ValueError, match="copies='one': majority_vote has no likelihood"):
         cp.fit("majority_vote", annotations, copies="one", progress=False)
+
+
+def test_copies_have_the_scores_of_the_one_who_gives_their_annotations_and_the_fit_says_who(tmp_path):
+    annotations = copying(1)
+    fit = cp.fit("one_coin", annotations, copies="one", progress=False)
+    workers, copied = fit.workers, ["gpt-a", "gpt-b", "gpt-c", "gpt-d"]
+    (by,) = (name for name in copied if workers.loc[name, "annotations"])
+    scores = workers.columns.drop(["annotations", "group", "review", "reason"])
+    for name in copied:
+        pd.testing.assert_series_equal(workers.loc[name, scores], workers.loc[by, scores], check_names=False)
+    assert (workers.loc[copied, "group"] == ", ".join(copied)).all()
+    assert (workers.loc[["human", "claude", "llama"], "group"] == "").all()
+    said = fit.summary().facts["copies"]
+    assert f"{', '.join(copied)} as {by}, with 200 annotations" in said
+    fit.report(tmp_path / "report.html", checks=False)
+    assert said in (tmp_path / "report.html").read_text()
+    assert "group" not in cp.fit("one_coin", annotations, progress=False).workers
+
+
+def test_pseudonyms_take_the_place_of_the_names_of_copies_everywhere():
+    fit = cp.fit("one_coin", copying(1), copies="one", progress=False).pseudonymised(b"0123456789abcdef")
+    (finding,) = findings_of(fit, "copies")
+    assert "gpt-a" not in str(finding.to_json())
+    assert set(finding.values["as_one"][0]["workers"]) <= set(fit.annotations.workers)
+
+
+def test_a_fit_with_copies_as_one_is_compared_only_with_fits_of_the_same_annotations():
+    annotations = copying(1)
+    fits = {name: cp.fit("one_coin", annotations, copies=name, progress=False) for name in ("keep", "one")}
+    with pytest.raises(ValueError, match="'one' counts 'gpt-a', 'gpt-b', 'gpt-c', 'gpt-d' as one worker"):
+        cp.compare(fits, progress=False)

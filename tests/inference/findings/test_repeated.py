@@ -92,3 +92,29 @@ def test_a_fit_tells_of_repeats_once_with_figures_and_what_mends_it(story):
     with warnings.catch_warnings():
         warnings.simplefilter("error", cp.CrowdWarning)
         cp.fit("dawid_skene", crowd_with_a_judge(3, same=0.0), progress=False)
+
+
+def both_orders(same, seed=0, n_pairs=300):
+    """Comparisons by four people, who are right in 80 %, and by a judge, who says the same in both orders so often."""
+    rng = np.random.default_rng(seed)
+    pairs = [rng.choice(30, 2, replace=False) for _ in range(n_pairs)]
+    rows = []
+    for k, (a, b) in enumerate(pairs):
+        best, worst = min(a, b), max(a, b)
+        rows += [(a, b, f"person {j}", best if rng.random() < 0.8 else worst, k) for j in range(4)]
+        first, second = (best if rng.random() < 0.7 else worst for _ in range(2))
+        rows += [(a, b, "judge", first, k), (b, a, "judge", first if rng.random() < same else second, k)]
+    frame = pd.DataFrame(rows, columns=["left", "right", "worker", "label", "prompt"])
+    return cp.Annotations.from_comparisons(frame, prompt="prompt")
+
+
+def test_repeats_of_both_orders_of_a_pair_are_kept_and_may_err_together():
+    annotations = both_orders(same=1.0)
+    (finding,) = findings_of(cp.fit("one_coin", annotations, progress=False), "repeats")
+    assert finding.values["workers"] == ["judge"]
+    assert "repeats='first' would lose" in finding.remedy
+    own = {worker: worker for worker in annotations.workers}
+    options = {"shared_error": True, "worker_families": own, "progress": False}
+    apart, together = (cp.fit("one_coin", annotations, **each) for each in ({"progress": False}, options))
+    judge = [fit.workers.loc["judge", "accuracy"] for fit in (apart, together)]
+    assert judge[1] != judge[0]

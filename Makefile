@@ -26,7 +26,7 @@ MATRIX ?= 3.11-oldest 3.11-newest 3.12-pinned 3.12-newest 3.13-pinned 3.13-newes
 BENCHMARKS ?= $(sort $(wildcard benchmarks/*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lint test test-long test-slow test-matrix notebooks docs bench clean
+.PHONY: help demo lint test test-long test-slow test-engines test-matrix notebooks docs bench clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -65,6 +65,13 @@ test-long: $(VENV)/.test  ## the tests that take over three seconds each, of tes
 
 test-slow: $(VENV)/.test  ## the tests that take minutes
 	$(PYTEST) -m "slow and not gpu"
+
+$(VENV)/.engines: pyproject.toml constraints.txt | $(VENV)/.test
+	$(PIP) -e ".[dask,spark,ray]"
+	@touch $@
+
+test-engines: $(VENV)/.engines  ## the tests of frames of Dask, Spark (450 MB; Java) and Ray, in local mode
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS) tests/inference/sources/test_partitions.py
 
 $(VENV)/.matrix: constraints.txt | $(BIN)/python
 	$(PIP) uv

@@ -1,6 +1,7 @@
 """Frames of Dask, Spark and Ray are fitted where their partitions are, to what a fit in memory gives."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -44,6 +45,8 @@ def dask():
 def spark():
     """Make a Spark frame of a table, in local mode with two threads and four tries."""
     sql = pytest.importorskip("pyspark.sql", reason="the extra spark is not installed")
+    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+        pytest.skip("Spark needs Java, such as Debian's default-jre-headless")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     options = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "3", "spark.log.level": "OFF"}
     session = sql.SparkSession.builder.master("local[2,4]").config(map=options).getOrCreate()
@@ -57,7 +60,7 @@ def ray():
     package = pytest.importorskip("ray", reason="the extra ray is not installed")
     data = pytest.importorskip("ray.data", reason="the extra ray is not installed")
     package.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=2**28)
-    yield lambda frame: data.from_pandas(np.array_split(frame, 3) if len(frame) > 3 else [frame])
+    yield lambda frame: data.from_pandas([frame[part::3] for part in range(3)])
     package.shutdown()
 
 

@@ -76,7 +76,7 @@ nitpick_ignore_regex = [
 ]
 """Names of other libraries are not looked up, since their inventories lie on other machines; ours are."""
 
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "paper"]
 
 ROOMS = {
     "data": "What comes in",

@@ -162,7 +162,9 @@ def solve(
     source = InMemory(data) if isinstance(data, Annotations) else data
     in_batches = trained_in_batches(model, settings)
     plain = None if in_batches or start is not None else model.plain
-    per_start = settings.epochs if in_batches else settings.max_iterations
+    if in_batches:
+        settings = minibatch_em.with_epochs(source.like, settings, has_network=model.has_network)
+    per_start = settings.passes if in_batches else settings.max_iterations
     n_starts = settings.restarts + 2 * (plain is not None)
     solutions: list[Solution] = []
     with progress_bar("EM", n_starts * per_start, show=progress) as bar:

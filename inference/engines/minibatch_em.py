@@ -7,7 +7,7 @@ and at the epoch's end the tables take their exact M-step. What each task has of
 (:mod:`crowdppl.inference.engines.local_steps`): it moves first, and as far as it does in a few steps.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -32,10 +32,11 @@ from .climber import climb
 from .local_steps import Locals, of_tasks, put_back, shared
 from .m_step import tables_mode
 from .outcome import Solution
-from .settings import EMSettings
+from .settings import EPOCHS, EMSettings
 
 ADVICE = "lower network_rate, scale the features, or use batch_norm=True"
 BATCH = 64  # tasks, where the user says nothing
+STEPS = 800  # that a network takes at the least then: fewer leave one of a few hundred tasks half trained
 WARM = 3  # the share of the epochs is 1 / WARM in which a classifier that decides the annotations learns from the votes
 
 
@@ -128,7 +129,7 @@ class MinibatchEM:
 
     def finished(self, state: EpochState) -> Array:
         """Return whether all epochs are made, or the held-out annotations' log-probability has peaked."""
-        is_over = state.epoch >= self.settings.epochs
+        is_over = state.epoch >= self.settings.passes
         if state.best is None:
             return is_over
         return is_over | (state.epoch - jnp.maximum(state.best.epoch, self.warm) >= self.settings.patience)
@@ -163,6 +164,7 @@ def run(
         ValueError: for a batch size or a share held out that cannot be.
     """
     size, holds_out = batch_size(annotations, settings), settings.held_out > 0
+    settings = with_epochs(annotations, settings, has_network=model.has_network)
     split_key, key = jax.random.split(key)
     source = in_batches(annotations_left(annotations, settings.held_out, split_key) if holds_out else annotations, size)
     warm = warm_epochs(model, annotations, settings, has_classifier=model.has_weights)
@@ -173,7 +175,30 @@ def run(
     parameters = _parameters(model, annotations, training)
     history.append(float(_log_posterior(model, annotations, parameters)))
     _refuse_non_finite(history[-1], len(history) - 1)
-    return Solution(parameters, history)
+    return Solution(parameters, history, course(history[:-1], annotations, size))
+
+
+def with_epochs(annotations: Annotations, settings: EMSettings, *, has_network: bool) -> EMSettings:
+    """Return the settings with a number of epochs: the user's, or one that gives a network enough steps."""
+    if settings.epochs is not None:
+        return settings
+    n_batches = -(-annotations.n_tasks // batch_size(annotations, settings))
+    return settings._replace(epochs=max(EPOCHS, -(-STEPS // n_batches)) if has_network else EPOCHS)
+
+
+def course(history: Sequence[float], annotations: Annotations, size: int) -> dict[str, float]:
+    """Return facts of the training: its steps, and by how much an annotation's log-posterior rose in the last quarter.
+
+    Args:
+        history: log-posterior by epoch.
+        annotations: the data.
+        size: of a minibatch.
+    """
+    facts: dict[str, float] = {"epochs": len(history), "steps": len(history) * -(-annotations.n_tasks // size)}
+    if quarter := len(history) // 4:
+        before, last = (float(np.mean(history[-n * quarter :][:quarter])) for n in (2, 1))
+        facts["rise"] = (last - before) / max(annotations.n_annotations, 1)
+    return facts
 
 
 def warm_epochs(model: Model, annotations: Annotations, settings: EMSettings, *, has_classifier: bool) -> int:
@@ -188,7 +213,7 @@ def warm_epochs(model: Model, annotations: Annotations, settings: EMSettings, *,
     if settings.warmup is not None:
         return settings.warmup
     decides = has_classifier and classifier_decides_annotations(model, annotations)
-    return max(settings.epochs // WARM, 1) if decides else 1
+    return max(settings.passes // WARM, 1) if decides else 1
 
 
 @compiled

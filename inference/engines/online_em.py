@@ -119,7 +119,7 @@ class OnlineEM:
 
     def finished(self, state: OnlineState) -> Array:
         """Return whether all passes are made."""
-        return self.n_values(state) >= self.settings.epochs
+        return self.n_values(state) >= self.settings.passes
 
     def n_values(self, state: OnlineState) -> Array:
         """Return the number of passes."""
@@ -181,7 +181,7 @@ def solve(
 ) -> tuple[OnlineState, list[float]]:
     """Return the state after ``settings.epochs`` passes, and the log-posterior of each: :func:`run`."""
     climber = OnlineEM(model, settings, key, source.n_tasks, source.n_batches)
-    with progress_bar("stochastic EM", settings.epochs, show=progress) as bar:
+    with progress_bar("stochastic EM", settings.passes, show=progress) as bar:
 
         def tell(done: int) -> None:
             bar(0, f"chunk {done:,} of {source.n_batches:,}")

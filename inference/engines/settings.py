@@ -12,6 +12,7 @@ from numpyro.infer.autoguide import AutoGuide
 from ...data import unknown_name
 from ...data.numbers import real_number, truth_value, whole_number
 
+EPOCHS = 50  # where the user says nothing, at the least
 LARGEST_SEED = 2**63 - 1
 
 
@@ -33,7 +34,8 @@ class EMSettings(NamedTuple):
         accelerate: go on in the direction of the last two iterations where the log-posterior does not fall there
             (SQUAREM), so that a fit that crawls takes a fraction of the iterations. Used without minibatches, where no
             parameter but a classifier's weights, or scores of compared items, is real-valued.
-        epochs: passes over the data. Used with minibatches.
+        epochs: passes over the data; None for 50, and with a network for as many more as make 800 steps of small
+            data. Used with minibatches.
         batch_size: tasks in a minibatch; None for 64 with a network, and for all tasks in every iteration without.
         network_rate: Adam's learning rate of a network's weights. Used with a network.
         weight_decay: :math:`\lambda` of the penalty :math:`\frac{\lambda}{2} \|w\|^2` of a classifier's weights
@@ -55,13 +57,18 @@ class EMSettings(NamedTuple):
     learning_rate: float = 0.05
     halvings: int = 10
     accelerate: bool = True
-    epochs: int = 50
+    epochs: int | None = None
     batch_size: int | None = None
     network_rate: float = 3e-4
     weight_decay: float = 0.0
     warmup: int | None = None
     held_out: float = 0.0
     patience: int = 10
+
+    @property
+    def passes(self) -> int:
+        """The epochs, or :data:`EPOCHS`."""
+        return EPOCHS if self.epochs is None else self.epochs
 
 
 class SVISettings(NamedTuple):
@@ -92,7 +99,7 @@ class SVISettings(NamedTuple):
     learning_rate: float = 0.02
     network_rate: float = EMSettings().network_rate
     weight_decay: float = EMSettings().weight_decay
-    epochs: int = EMSettings().epochs
+    epochs: int | None = None
     warmup: int | None = None
     guide: str | Callable[..., AutoGuide] = "normal"
     batch_size: int | None = None
@@ -125,7 +132,7 @@ class NUTSSettings(NamedTuple):
     max_tree_depth: int = 10
     max_iterations: int = 200
     tolerance: float = 1e-5
-    epochs: int = EMSettings().epochs
+    epochs: int | None = None
     network_rate: float = EMSettings().network_rate
 
 

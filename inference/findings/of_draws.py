@@ -25,6 +25,8 @@ MOST = 40_000_000  # draws of a parameter to look at; it takes some 20 seconds
 STEADY = 1e-3  # relative change of the log-posterior in the last pass, above which stochastic EM still moves
 APART = 0.05  # mean difference of label probabilities by where sweeps began, over which they have not met
 MANY_DIFFER = 0.25  # share of the decided votes that labels may leave without a word
+STILL_LEARNS = 0.01  # nats an annotation that a network's last quarter of epochs added to the log-posterior
+ENOUGH_STEPS = 1600  # of a network's training, from which on what is still learnt are single tasks
 FEWEST_STEPS = 100  # of SVI that say whether it converged
 
 
@@ -81,6 +83,22 @@ def em_not_converged(of: Any) -> Iterator[Said]:
         f"(tolerance {tolerance:.0e})",
         "raise max_iterations",
         {"steps": most, "change": change, "tolerance": tolerance},
+    )
+
+
+@check("network_still_learns", "draws", needs={"engine"})
+def network_still_learns(of: Any) -> Iterator[Said]:
+    """A network whose training ended while it still rose by much, after few steps."""
+    facts = of.outcome.facts
+    if of.method != "em" or facts.get("rise", 0.0) <= STILL_LEARNS or facts["steps"] >= ENOUGH_STEPS:
+        return
+    more = int(2 * facts["epochs"])
+    yield Said(
+        f"the classifier was still learning when its training ended, after {facts['steps']:,} steps in "
+        f"{facts['epochs']:,} epochs: the last quarter of them raised the log-posterior by {facts['rise']:.3f} nats an "
+        "annotation",
+        f"raise epochs, as to epochs={more}, or network_rate, and see whether labels and predictions change",
+        dict(facts),
     )
 
 

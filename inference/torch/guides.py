@@ -81,7 +81,7 @@ class TorchSVISettings(NamedTuple):
     learning_rate: float = SVISettings().learning_rate
     network_rate: float = SVISettings().network_rate
     weight_decay: float = SVISettings().weight_decay
-    epochs: int = SVISettings().epochs
+    epochs: int | None = None
     warmup: int | None = None
     guide: str | Callable[..., AutoGuide] = "normal"
     batch_size: int | None = None

@@ -29,7 +29,15 @@ from ..engines import local_steps
 from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints, Tree, packed, unpacked
 from ..engines.local_steps import Locals, of_tasks, put_back, shared
 from ..engines.m_step import tables_mode
-from ..engines.minibatch_em import MinibatchEM, annotations_left, batch_size, votes_with_evidence, warm_epochs
+from ..engines.minibatch_em import (
+    MinibatchEM,
+    annotations_left,
+    batch_size,
+    course,
+    votes_with_evidence,
+    warm_epochs,
+    with_epochs,
+)
 from ..engines.outcome import Outcome, Solution
 from ..engines.progress import progress_bar
 from ..engines.settings import EMSettings, refuse_unused, unused_by_em
@@ -85,10 +93,11 @@ def run(
 def solve(problem: Problem, key: Array, settings: EMSettings, *, progress: bool, keep: Checkpoints) -> Solution:
     """The best solution; the module is left at its weights there."""
     first, found = snapshot(problem.module), []
-    with progress_bar("EM", settings.restarts * settings.epochs, show=progress) as bar:
+    settings = with_epochs(problem.data, settings, has_network=True)
+    with progress_bar("EM", settings.restarts * settings.passes, show=progress) as bar:
         for restart in range(settings.restarts):
 
-            def tell(done: int, text: str, before: int = restart * settings.epochs) -> None:
+            def tell(done: int, text: str, before: int = restart * settings.passes) -> None:
                 bar(before + done, text)
 
             restore(problem.module, first)
@@ -121,7 +130,7 @@ def _train(
         of_best = {"best": best, "score": best_score, "epoch": best_epoch}
         return noted({"at": trainer.state(), "history": history, **of_best}, problem.device)
 
-    for number in range(len(history) + 1, settings.epochs + 1):
+    for number in range(len(history) + 1, settings.passes + 1):
         if settings.held_out > 0 and number - 1 - max(best_epoch, trainer.warm) >= settings.patience:
             break
         history.append(trainer.epoch(number))
@@ -133,7 +142,8 @@ def _train(
     keep.save(MinibatchEM.stage, at, lasting=False, final=True)
     trainer.load(best)
     at_end = trainer.log_densities(problem.data)[1]
-    return Solution(trainer.parameters, [*history, at_end]), snapshot(problem.module)
+    facts = course(history, problem.data, trainer.size)
+    return Solution(trainer.parameters, [*history, at_end], facts), snapshot(problem.module)
 
 
 class Trainer:

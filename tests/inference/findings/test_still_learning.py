@@ -1,0 +1,69 @@
+"""A network whose training ends early says so; one with the default number of epochs is trained."""
+
+import numpy as np
+import pytest
+from picked_findings import findings_of
+
+import crowdppl as cp
+from crowdppl.data import Annotations
+from crowdppl.inference.engines.minibatch_em import STEPS, course, with_epochs
+from crowdppl.inference.engines.settings import EPOCHS, EMSettings
+
+NETWORK = cp.Classifier("mlp")
+
+
+def crowd(seed, n_tasks=200):
+    """Three classes whose features tell them in part, and three annotations a task, which the features can mend."""
+    annotations, _ = cp.simulate(
+        "dawid_skene", n_tasks=n_tasks, n_workers=12, n_classes=3, annotations_per_task=3, seed=seed
+    )
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(3, 10))
+    centres *= 1.8 / np.linalg.norm(centres, axis=1, keepdims=True)
+    x = centres[np.asarray(annotations.gold)] + rng.normal(size=(n_tasks, 10))
+    return annotations.replace(features=x.astype("f4"))
+
+
+def right(fit):
+    return (fit.posterior.argmax(-1) == np.asarray(fit.annotations.gold)).mean()
+
+
+@pytest.mark.parametrize(
+    ("n_tasks", "options", "has_network", "epochs"),
+    [
+        (200, {}, True, STEPS // 4),  # of four batches
+        (1000, {}, True, EPOCHS),
+        (200, {"batch_size": 200}, True, STEPS),
+        (200, {"batch_size": 200}, False, EPOCHS),
+        (200, {"epochs": 7}, True, 7),
+    ],
+)
+def test_a_network_takes_enough_steps_where_no_epochs_are_given(n_tasks, options, has_network, epochs):
+    rows = Annotations.from_matrix(np.zeros((n_tasks, 2), int), classes=[0, 1])
+    assert with_epochs(rows, EMSettings(**options), has_network=has_network).passes == epochs
+
+
+def test_the_course_is_steps_and_the_rise_of_an_annotation_in_the_last_quarter():
+    rows = Annotations.from_matrix(np.zeros((10, 2), int), classes=[0, 1])
+    found = course([-9.0, -9.0, -8.0, -8.0, -6.0, -4.0, -2.0, -1.0], rows, 4)
+    assert found == {"epochs": 8, "steps": 24, "rise": (-1.5 - -5.0) / 20}
+    assert course([-9.0], rows, 4) == {"epochs": 1, "steps": 3}
+
+
+def test_what_more_steps_would_mend_is_warned_of():
+    """Fifty epochs of 200 tasks leave a network half trained: labels of the default are better by 5 points and more."""
+    annotations = crowd(2)
+    options = {"classifier": NETWORK, "progress": False}
+    with pytest.warns(cp.ConvergenceWarning, match=r"still learning .* 200 steps in 50 epochs.*raise epochs"):
+        short = cp.fit("dawid_skene", annotations, epochs=50, **options)
+    (found,) = findings_of(short, "network_still_learns")
+    assert (found.values["steps"], found.severity) == (200, "warning")
+    whole = cp.fit("dawid_skene", annotations, **options)
+    assert right(whole) > right(short) + 0.05
+    assert whole.outcome.facts["steps"] == STEPS
+
+
+def test_a_network_that_is_trained_is_not_warned_of():
+    fit = cp.fit("dawid_skene", crowd(3, 1000), classifier=NETWORK, progress=False)
+    assert not findings_of(fit, "network_still_learns")
+    assert fit.outcome.facts["rise"] < 0.01

@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.described.describe_story import StoryDescription, describe_story
     from .inference.engines.finding import ConvergenceWarning, CrowdWarning, Finding
     from .inference.findings.render import Findings
+    from .inference.findings.verdict import Verdict
     from .inference.fit import fit
     from .inference.fitted.error_correlation import ErrorCorrelation, error_correlation
     from .inference.fitted.groups import describe_groups, group_memberships, group_worker_confusions
@@ -156,6 +157,7 @@ __all__ = [
     "StoryError",
     "TaskDifficulty",
     "UnknownNameError",
+    "Verdict",
     "agreement",
     "annotations_needed",
     "calibrate",

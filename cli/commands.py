@@ -16,7 +16,7 @@ from .. import __version__
 from ..data.errors import AnnotationError, check_name
 from . import options
 from .agreement_command import agreement
-from .arguments import check_input, parse_settings, read_annotations, read_probabilities
+from .arguments import SAVED, check_input, parse_settings, read_annotations, read_probabilities
 from .estimate_command import estimate
 from .judge_command import judge
 from .next_gold_command import next_gold
@@ -134,7 +134,8 @@ def fit(
                 for tool in to or []:
                     files |= write_for_tool(result, folder, tool, request)
         if not request.quiet:
-            show_result(result, {os.path.join(out, name): content for name, content in files.items()}, began)
+            written = {os.path.join(out, name): content for name, content in files.items()}
+            show_result(result, written, began, str(out) if SAVED in files else None)
 
 
 app.command("report", cls=CommandWithSettings)(report)

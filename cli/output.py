@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..data import Annotations
 
 WORKER_FILES = {
-    "workers.csv": "accuracy and spammer score of each worker",
+    "workers.csv": "whom to review and why, accuracy and spammer score of each worker",
     "workers.png": "confusion matrices of the workers",
 }
 GROUPS = "worker_groups.csv"

@@ -71,7 +71,9 @@ def report(
             gold = request.gold if saved else None  # a new fit's annotations have it
             result.report(out, title=title, checks=checks, gold=gold, seed=request.seed)
         if not request.quiet:
-            show_result(result, {str(out): "labels, workers, checks and pictures"}, began)
+            show_result(
+                result, {str(out): "labels, workers, checks and pictures"}, began, request.file if saved else None
+            )
 
 
 def _new_fit(request: Request, stories: list[str], method: str, workers: str, key: Path | None) -> Fit:

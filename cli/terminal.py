@@ -86,19 +86,21 @@ def _show_warning(
         stderr().print(Text(f"Warning: {for_the_shell(str(message))}", style="yellow"))
 
 
-def show_result(result: Fit, files: Mapping[str, str], began: float) -> None:
-    """Print a summary of a fit, or of an average of several, and the files that were written.
+def show_result(result: Fit, files: Mapping[str, str], began: float, folder: str | None = None) -> None:
+    """Print the verdict on a fit, or on an average of several, then its summary and the files that were written.
 
     Args:
         result: the fit, or the average of fits.
         files: what is in each file, by path.
         began: when the command began, by `time.perf_counter`.
+        folder: where the fit is saved, for commands that read it; None where it is not.
     """
     from rich.table import Table
     from rich.text import Text
 
     console = stdout()
     summary = result.summary()
+    show_verdict(result, console, folder)
     console.print(Text(f"\n{summary.title}\n", style="bold"))
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold")
@@ -112,6 +114,22 @@ def show_result(result: Fit, files: Mapping[str, str], began: float) -> None:
             console.print(table)
     console.print(Text(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold"))
     show_files(files, console)
+
+
+def show_verdict(result: Fit, console: Console, folder: str | None) -> None:
+    """Print whether to trust the crowd, which labels are doubtful, whom to review, and commands to go on with."""
+    from rich.text import Text
+
+    verdict = result.verdict
+    for heading, lines in verdict.sections.items():
+        if lines:
+            console.print(Text(f"\n{heading}", style="bold"))
+        for line in lines:
+            console.print(Text(for_the_shell(line)))
+    if folder is not None and verdict.next:
+        console.print(Text("\nNext", style="bold"))
+        for command, text in verdict.commands(folder).items():
+            console.print(Text.assemble((command, "cyan"), f"  # {text}"), soft_wrap=True)
 
 
 def frame_table(

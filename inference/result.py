@@ -30,6 +30,7 @@ from .findings.render import Findings
 from .findings.result_card import card_of
 from .findings.review import with_review
 from .findings.summary import in_brief, summary
+from .findings.verdict import Verdict, verdict
 from .fit_story import update
 from .fitted.confusions import confusion_frame, extreme_frame
 from .fitted.decisions import decide
@@ -88,6 +89,11 @@ class Fit(Posterior):
     def findings(self) -> Findings:
         """Notes and warnings to know or act on, made with the fits that have weight; a table in notebooks."""
         return findings(self)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Can this crowd be trusted, which labels are doubtful, whom to review, what to do next: :func:`.verdict`."""
+        return verdict(self)
 
     @property
     def warnings(self) -> tuple[str, ...]:

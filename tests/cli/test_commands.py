@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from importlib.metadata import version
@@ -614,3 +615,18 @@ def test_tables_among_the_hyperparameters_are_given_as_files(tmp_path, out):
 def test_a_misspelt_option_is_suggested(tmp_path):
     said = refused("fit", "anesthesia", "--metod", "em", "--out", tmp_path / "o")
     assert "No such option: --metod; did you mean --method?" in said
+
+
+def test_the_verdict_comes_first_and_its_commands_run(tmp_path):
+    """Trust, labels, workers, next: in this order, and a line of it is a command that works as it stands."""
+    folder = tmp_path / "my fit"
+    done = crowdppl("fit", "anesthesia", "--out", folder)
+    assert done.exit_code == 0, done.output
+    verdict = cp.load_fit(folder).verdict
+    places = [done.stdout.index(f"\n{heading}\n") for heading in [*verdict.sections, "Next"]]
+    assert places == sorted(places)
+    commands = [line.partition("  # ")[0] for line in done.stdout.splitlines() if line.startswith("crowdppl ")]
+    assert commands == list(verdict.commands(str(folder)))
+    written = crowdppl(*shlex.split(commands[0])[1:-1], tmp_path / "gold.csv")
+    assert written.exit_code == 0, written.output
+    assert not re.search(r"\b(cp|fit)\.[a-z_]+\(", done.stdout.partition("Written in")[0])

@@ -1,0 +1,195 @@
+"""A fit in four answers: can this crowd be trusted, which labels are doubtful, whom to review, and what to do next.
+
+Terminal, report and Python say the same words: :class:`Verdict` has them once. They are made of the findings
+(:mod:`.look`), of the labels' probabilities and of :mod:`.review`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ...data import Annotations
+from ...data.description import count_text
+from ...data.id_text import name_quoted, name_text
+from ..fitted.posterior import Posterior
+from .beyond_chance import agreement_of
+from .facts import SURE, n_sure
+from .look import findings
+from .register import once
+from .review import reviewed
+from .summary import gold_accuracy
+
+USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker")
+"""Codes of warnings by which the labels are not to be used without gold labels."""
+
+SHOWN = 5  # doubtful tasks, pairs of classes and workers that are named
+TO_LABEL = 20  # tasks of which true labels are asked for
+
+Trust = Literal["yes", "with care", "no"]
+HEADLINES: dict[Trust, str] = {
+    "yes": "This crowd can be trusted",
+    "with care": "This crowd can be trusted with care",
+    "no": "This crowd cannot be trusted without gold labels",
+}
+
+
+class Step(NamedTuple):
+    """Something to do next.
+
+    Args:
+        text: what it does.
+        command: of the shell, with DIR for the folder of the fit.
+        call: of Python, on ``fit``.
+    """
+
+    text: str
+    command: str
+    call: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Four answers on a fit; prints as text, with calls of Python.
+
+    Args:
+        trust: whether the crowd can be trusted.
+        why: the reasons, a clause each.
+        labels: how many labels are doubtful and where they lie, a sentence each.
+        workers: how many workers to review, and who and why, a sentence each.
+        next: what to do next.
+    """
+
+    trust: Trust
+    why: tuple[str, ...]
+    labels: tuple[str, ...]
+    workers: tuple[str, ...]
+    next: tuple[Step, ...]
+
+    @property
+    def sections(self) -> dict[str, tuple[str, ...]]:
+        """The first three answers: their lines by heading."""
+        return {HEADLINES[self.trust]: self.why, "Labels": self.labels, "Workers": self.workers}
+
+    def commands(self, folder: str) -> dict[str, str]:
+        """Return what to do next: by command of the shell, on the folder of the fit, what it does."""
+        return {step.command.replace("DIR", shlex.quote(folder)): step.text for step in self.next}
+
+    def __str__(self) -> str:
+        steps = tuple(f"{step.call}: {step.text}" for step in self.next)
+        parts = {**self.sections, "Next": steps}
+        return "\n\n".join("\n  ".join([name, *lines]) for name, lines in parts.items() if lines)
+
+    __repr__ = __str__
+
+
+@once
+def verdict(of: Posterior) -> Verdict:
+    """Return the verdict on a fit of a story, an average, or labels by a rule.
+
+    Of a fit whose annotations stay on the disk it has the labels' certainty and what the findings say.
+    """
+    warnings = findings(of).warnings
+    codes = {each.code for each in warnings}
+    trust: Trust = "no" if codes & set(USELESS) else "with care" if warnings else "yes"
+    why = [clause(each.sentence if each.story else each.text) for each in warnings]
+    if of.on_disk:
+        n, sure = of.source.n_tasks, int(of.fitted.label_sums.sure)
+        why = why or ["No check warns; whether workers agree beyond chance was not looked at in files."]
+        return Verdict(trust, tuple(why), (_how_many(n, n - sure),), (), ())
+    annotations = of.annotations
+    if not warnings:
+        why.append(_agreement(of))
+    if annotations.gold is not None:
+        why.append(clause(gold_accuracy(of)))
+    return Verdict(trust, tuple(why), _labels(of), _workers(of), _next(annotations))
+
+
+def clause(text: str) -> str:
+    """Return the first sentence of a text, as one with a capital letter and a full stop."""
+    first = text.split(". ")[0].removesuffix(".")
+    return f"{first[:1].upper()}{first[1:]}."
+
+
+def _agreement(of: Posterior) -> str:
+    """That no check warns, and how much workers agree."""
+    if not of.annotations.named:
+        return "No check warns; the annotations name no workers, so that nobody's errors are known."
+    z = agreement_of(of).z
+    if not np.isfinite(z) or z <= 0:
+        return "No check warns."
+    return f"Workers agree on a task {z:.0f} standard deviations more than by chance, and no check warns."
+
+
+def _how_many(n: int, unsure: int) -> str:
+    if not unsure:
+        return f"None of {count_text(n, 'label')} is doubtful: each has a probability of at least {SURE}."
+    verb = "is" if unsure == 1 else "are"
+    return f"{unsure:,} of {count_text(n, 'label')} {verb} doubtful, of a probability below {SURE} (labels.csv)."
+
+
+def _labels(of: Posterior) -> tuple[str, ...]:
+    """How many labels are doubtful, between which classes, on how many annotations, and which are most so."""
+    posterior, annotations = np.asarray(of.posterior, float), of.annotations
+    n = len(posterior)
+    unsure = np.flatnonzero(posterior.max(1, initial=0.0) < SURE)
+    said = [_how_many(n, n - n_sure(posterior))]
+    if not len(unsure):
+        return tuple(said)
+    classes = list(annotations.classes)
+    two = np.sort(np.argsort(-posterior[unsure], 1, kind="stable")[:, :2], 1)
+    pairs, counts = np.unique(two, axis=0, return_counts=True)
+    if len(classes) > 2:
+        order = np.argsort(-counts, kind="stable")[:SHOWN].tolist()
+        listed = [f"{' and '.join(name_quoted(classes[k]) for k in pairs[i])} ({counts[i]:,})" for i in order]
+        said.append(f"They lie between {', '.join(listed)}{_more(len(pairs) - len(order))}.")
+    given = annotations.counts_by_kind().sum(1)
+    of_few = int((2 * given[unsure] <= np.median(given)).sum())
+    if of_few:
+        verb = "has" if of_few == 1 else "have"
+        said.append(f"{of_few:,} of them {verb} at most half as many annotations as the median task.")
+    most = unsure[np.argsort(posterior[unsure].max(1), kind="stable")[:SHOWN]]
+    names = ", ".join(name_text(annotations.tasks[int(i)]) for i in most)
+    said.append(f"The most doubtful: {names}{_more(len(unsure) - len(most))}.")
+    return tuple(said)
+
+
+def _more(n: int) -> str:
+    return f" and {n:,} more" if n > 0 else ""
+
+
+def _workers(of: Posterior) -> tuple[str, ...]:
+    """How many workers to review, and the first of them with the reasons."""
+    if not of.annotations.named:
+        return ("The annotations name no workers, so that none can be reviewed.",)
+    found, n = reviewed(of), of.annotations.n_workers
+    if not len(found):
+        return (f"None of {count_text(n, 'worker')} is to be reviewed.",)
+    first = found.head(SHOWN)
+    verb = "is" if len(found) == 1 else "are"
+    said = [f"{len(found):,} of {count_text(n, 'worker')} {verb} to be reviewed (workers.csv)."]
+    for name, row in first.iterrows():
+        said.append(f"{name_text(name)}: {row['reason']}; {count_text(int(row['annotations']), 'annotation')}.")
+    if len(found) > len(first):
+        said.append(f"And {len(found) - len(first):,} more, whom the column review of workers.csv names.")
+    return tuple(said)
+
+
+def _next(annotations: Annotations) -> tuple[Step, ...]:
+    known = np.zeros(annotations.n_tasks, bool) if annotations.gold is None else np.asarray(annotations.gold) >= 0
+    n = min(TO_LABEL, int((~known).sum()))
+    page = Step("labels, workers and checks on a page", "crowdppl report DIR --out report.html", "fit.report(path)")
+    if not n:
+        return (page,)
+    return (
+        Step(
+            f"{count_text(n, 'task')} to label, whose true labels tell most",
+            f"crowdppl next-gold DIR --n {n} --out gold.csv",
+            f"cp.next_gold(fit, {n})",
+        ),
+        Step("how many labels are right, by its labels", "crowdppl estimate DIR gold.csv", "cp.estimate(fit, gold)"),
+        page,
+    )

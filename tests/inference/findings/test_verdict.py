@@ -1,0 +1,89 @@
+"""The verdict: trust by the findings, doubtful labels and where they lie, whom to review, and what to do next."""
+
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.inference.findings.review import reviewed
+from crowdppl.inference.findings.verdict import SHOWN, clause
+
+N_TASKS, N_WORKERS = 120, 12
+
+
+def table(accuracy: float, *, n_spammers: int = 0, seed: int = 0) -> pd.DataFrame:
+    """120 tasks × 5 of three classes; the first workers draw a class."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, N_TASKS)
+    wrong = (truth[:, None] + rng.integers(1, 3, (N_TASKS, N_WORKERS))) % 3
+    label = np.where(rng.random(wrong.shape) < accuracy, truth[:, None], wrong)
+    label[:, :n_spammers] = rng.integers(0, 3, (N_TASKS, n_spammers))
+    task, worker = np.nonzero(rng.random(label.shape).argsort(1).argsort(1) < 5)
+    names = np.array(["cat", "dog", "owl"])
+    return pd.DataFrame({"task": task, "worker": [f"w{j:02}" for j in worker], "label": names[label[task, worker]]})
+
+
+@pytest.fixture(scope="module")
+def healthy():
+    return cp.fit("dawid_skene", table(0.85, n_spammers=2), progress=False)
+
+
+@pytest.fixture(scope="module")
+def noise():
+    with pytest.warns(cp.CrowdWarning):
+        return cp.fit("dawid_skene", table(1 / 3), progress=False)
+
+
+def test_trust_is_by_the_findings(healthy, noise):
+    assert healthy.verdict.trust == "yes"
+    assert not healthy.warnings
+    assert noise.verdict.trust == "no"
+    assert [each.code for each in noise.findings.warnings if clause(each.text) in noise.verdict.why]
+
+
+def test_a_warning_that_leaves_labels_of_use_asks_for_care():
+    few = table(0.85).groupby("task").head(2)  # two annotations a task
+    with pytest.warns(cp.CrowdWarning):
+        fit = cp.fit("dawid_skene", few, progress=False)
+    assert fit.verdict.trust == "with care"
+    assert len(fit.verdict.why) == len(fit.findings.warnings)
+
+
+def test_doubtful_labels_are_counted_as_the_summary_counts_them(noise):
+    unsure = (noise.labels["probability"] < 0.9).sum()
+    first, between, *_, last = noise.verdict.labels
+    assert first.startswith(f"{unsure:,} of {N_TASKS:,} labels")
+    assert sum(int(each.rstrip("),. ").rpartition("(")[2]) for each in between.split("), ")) == unsure
+    most = noise.labels["probability"].sort_values(kind="stable").index[:SHOWN]
+    assert last.partition(": ")[2].startswith(", ".join(map(str, most)))
+
+
+def test_workers_have_the_reasons_of_the_table(healthy):
+    found = reviewed(healthy)
+    assert set(found.index) == {"w00", "w01"}
+    said = " ".join(healthy.verdict.workers)
+    assert all(f"{name}: {reason}" in said for name, reason in healthy.workers.loc[found.index, "reason"].items())
+
+
+def test_commands_are_of_the_folder_and_the_shell_reads_it_back(healthy):
+    commands = list(healthy.verdict.commands("my fit"))
+    names = ("next-gold", "estimate", "report")
+    assert [shlex.split(each)[1:3] for each in commands] == [[name, "my fit"] for name in names]
+    assert "cp.next_gold(fit, 20)" in str(healthy.verdict)
+
+
+def test_nothing_is_asked_of_tasks_whose_true_labels_are_known():
+    frame = table(0.85)
+    annotations = cp.Annotations.from_frame(frame, gold=dict.fromkeys(range(N_TASKS), "cat"))
+    fit = cp.fit("majority_vote", annotations, progress=False)
+    assert [step.command.split()[1] for step in fit.verdict.next] == ["report"]
+    assert any("gold" in line for line in fit.verdict.why)
+
+
+def test_without_names_nobody_is_reviewed():
+    frame = table(0.85)
+    fit = cp.fit("majority_vote", cp.Annotations.from_frame(frame[["task", "label"]], worker=None), progress=False)
+    assert len(fit.verdict.workers) == 1
+    assert fit.verdict.sections["Labels"][0]

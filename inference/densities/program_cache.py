@@ -37,7 +37,7 @@ EVERY = 600.0  # seconds between two looks at the folder of a process that fits 
 OVERLAP = (
     60.0  # seconds before the last look that are looked at again: whatever damaged programs may have done so slowly
 )
-PROGRAM, LOCK, CHECKED = "-cache", ".lockfile", ".checked"  # names of files; the first is JAX's own
+PROGRAM, READY, LOCK, CHECKED = "-cache", "-ready", ".lockfile", ".checked"  # names of files; the first is JAX's own
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
 
 HARMLESS = (
@@ -63,6 +63,16 @@ def use_program_cache() -> None:
     if folder is not None and time.monotonic() - _looked.get(folder, -EVERY) >= EVERY:
         _looked[folder] = time.monotonic()
         bound(folder)
+
+
+def folder_in_use() -> Path | None:
+    """The folder, where this process uses it."""
+    return next(iter(_looked), None)
+
+
+def free_bytes(folder: Path) -> int:
+    """Bytes that are free on the folder's disk."""
+    return shutil.disk_usage(folder).free
 
 
 _looked: dict[Path, float] = {}  # when this process looked at the size of a folder
@@ -110,7 +120,7 @@ def bound(folder: Path, most: int = MAX_BYTES) -> None:
     for _, n_bytes, entry in sorted(found, key=itemgetter(0)):
         if size <= KEPT * most:
             return
-        if entry.name.endswith(PROGRAM):
+        if entry.name.endswith((PROGRAM, READY)):
             with suppress(OSError):
                 os.unlink(entry)
             size -= n_bytes
@@ -127,7 +137,7 @@ def _prepare(folder: Path) -> None:
         OSError: it cannot be made or written, or its disk is full.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # whoever can write there can make us run their programs
-    if shutil.disk_usage(folder).free < ROOM:
+    if free_bytes(folder) < ROOM:
         raise OSError(f"less than {ROOM // 2**20} MiB are free")
     try:
         with FileLock(folder / LOCK, blocking=False):

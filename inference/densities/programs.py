@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial, update_wrapper
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +20,8 @@ from typing import Any
 import jax
 import numpy as np
 from jax.core import Tracer
+
+from .ready_programs import ready
 
 MOST_PROGRAMS = 256
 """Programs at the most that are kept at a time."""
@@ -37,7 +40,23 @@ LITTLE = 2**18  # numbers that a program is given at the most, to be compiled qu
 FEWEST = 64
 """Programs that are kept whatever the number of maps: if so few are not the cause, another library's programs are."""
 
-_kept: OrderedDict[tuple, Callable] = OrderedDict()  # programs, the one used last at the end
+
+@dataclass
+class _Kept:
+    """A program of this process.
+
+    Args:
+        jitted: what :func:`jax.jit` returns.
+        ready: of the leaves, where it is kept on the disk, too.
+        may_be_ready: whether nobody has looked for it there.
+    """
+
+    jitted: Any
+    ready: Callable | None = None
+    may_be_ready: bool = True
+
+
+_kept: OrderedDict[tuple, _Kept] = OrderedDict()  # programs, the one used last at the end
 _lock = RLock()
 
 
@@ -79,11 +98,15 @@ class Compiled:
         leaves, structure = jax.tree.flatten(self._traced(args, named))
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             return self.function(*args, **named)
-        return self._program(args, named, leaves, structure)(*args, **named)
+        kept = self._program(args, named, leaves, structure)
+        if kept.ready is None and kept.may_be_ready:
+            kept.may_be_ready = False
+            kept.ready = self._ready(args, named, leaves, structure)
+        return kept.jitted(*args, **named) if kept.ready is None else kept.ready(leaves)
 
     def program(self, *args: Any, **named: Any) -> Any:
         """The program for such arguments, which has the methods of what :func:`jax.jit` returns."""
-        return self._program(args, named, *jax.tree.flatten(self._traced(args, named)))
+        return self._program(args, named, *jax.tree.flatten(self._traced(args, named))).jitted
 
     @property
     def n_programs(self) -> int:
@@ -95,7 +118,17 @@ class Compiled:
         by_place = [value for name, value in zip(self._names, args, strict=False) if name not in self._static]
         return by_place, {name: value for name, value in named.items() if name not in self._static}
 
-    def _program(self, args: tuple, named: dict[str, Any], leaves: list[Any], structure: Any) -> Any:
+    def _ready(self, args: tuple, named: dict[str, Any], leaves: list[Any], structure: Any) -> Callable | None:
+        """The program as it is kept on the disk; None where it is not."""
+        if self._options:
+            return None
+        given = dict([*zip(self._names, args, strict=False), *named.items()])
+        static = {name: value for name, value in given.items() if name in self._static}
+        names = [name for name, _ in zip(self._names, args, strict=False) if name not in self._static]
+        options = QUICKLY if self._is_quick(leaves, given) else {}
+        return ready(self.function, static, names, leaves, structure, options)
+
+    def _program(self, args: tuple, named: dict[str, Any], leaves: list[Any], structure: Any) -> _Kept:
         given = [*zip(self._names, args, strict=False), *sorted(named.items())]
         static = tuple((name, value) for name, value in given if name in self._static)
         key = (
@@ -111,7 +144,7 @@ class Compiled:
             if key not in _kept:
                 own = partial(self.function)  # JAX keeps programs by the function: a new one has its own, to be let go
                 options = self._options | ({"compiler_options": QUICKLY} if self._is_quick(leaves, dict(given)) else {})
-                _kept[key] = jax.jit(own, static_argnames=tuple(self._static), **options)
+                _kept[key] = _Kept(jax.jit(own, static_argnames=tuple(self._static), **options))
                 _let_go()
             _kept.move_to_end(key)
             return _kept[key]

@@ -1,0 +1,104 @@
+"""Programs that are kept ready to run: found again by what they follow from, and by nothing less."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from crowdppl.data.ids import Ids
+from crowdppl.data.kinds import NOMINAL
+from crowdppl.inference.densities import ready_programs
+from crowdppl.inference.densities.ready_programs import NotDescribed, described
+from crowdppl.models import STORIES
+
+FIT = """
+import json, sys, warnings, jax, numpy as np, crowdppl as cp
+warnings.simplefilter("ignore")
+lowered = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, _, **__: lowered.append(event) if event.endswith("to_mlir_module_duration") else None
+)
+story = {story}
+annotations = cp.Annotations.from_dict({{t: {{f"w{{w}}": (t * w) % 3 for w in range(4)}} for t in range(12)}})
+fit = cp.fit(story, annotations, progress=False, {options})
+found = [fit.probabilities.to_numpy().tobytes().hex(), fit.workers.to_numpy(float).tobytes().hex()]
+print(json.dumps([found, len(lowered)]))
+"""
+
+
+def run(folder, story="'dawid_skene'", options=""):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "CROWDPPL_CACHE"))}
+    code = FIT.format(story=story, options=options)
+    made = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment | {"CROWDPPL_CACHE": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    return json.loads(made.stdout.splitlines()[-1])
+
+
+def ready(folder):
+    return sorted(folder.glob("*-ready"))
+
+
+def test_the_next_process_lowers_none_of_the_fits_programs_and_finds_the_same(tmp_path):
+    first, n_first = run(tmp_path)
+    kept = ready(tmp_path)
+    again, n_again = run(tmp_path)
+    assert again == first
+    assert len(kept) >= 8
+    assert n_again <= n_first - len(kept)
+    assert ready(tmp_path) == kept
+    for path in kept:  # damaged: compiled again
+        path.write_bytes(path.read_bytes()[:-20])
+    third, n_third = run(tmp_path)
+    assert third == first
+    assert n_third > n_again
+
+
+def test_another_option_is_another_program_and_a_story_of_a_users_own_is_not_kept(tmp_path):
+    run(tmp_path)
+    before = ready(tmp_path)
+    wide, _ = run(tmp_path, options="diagonal=3.0")
+    assert wide == run("off", options="diagonal=3.0")[0]
+    after = ready(tmp_path)
+    own, n_own = run(tmp_path, story="(lambda annotations: cp.models.one_coin(annotations))")
+    again, n_again = run(tmp_path, story="(lambda annotations: cp.models.one_coin(annotations))")
+    assert own == again
+    assert n_again >= n_own - 1
+    assert set(before) <= set(after)
+
+
+def test_whatever_another_process_would_not_describe_alike_is_not_described():
+    story = STORIES["dawid_skene"]
+    for value in (lambda: 0, object(), np.array([object()]), Ids([f"t{i}" for i in range(2_000)]), [lambda: 0]):
+        with pytest.raises(NotDescribed):
+            described(value)
+
+    def dawid_skene():
+        """A function with the name of another."""
+
+    dawid_skene.__module__, dawid_skene.__qualname__ = story.__module__, story.__qualname__
+    with pytest.raises(NotDescribed):
+        described(dawid_skene)
+    assert described(story) == "crowdppl.models.dawid_skene.dawid_skene"
+
+
+def test_what_differs_is_described_otherwise():
+    values = [1, 1.0, True, "1", None, (1,), [1], {"a": 1}, {"a": 2}, np.ones(2), np.zeros(2), np.ones(2, int)]
+    values += [Ids([0, 1]), Ids(["0", "1"]), NOMINAL, STORIES["one_coin"], STORIES["dawid_skene"]]
+    assert len({described(value) for value in values}) == len(values)
+
+
+def test_the_surroundings_have_the_code_the_libraries_and_the_options_of_jax(monkeypatch):
+    said = ready_programs._surroundings()
+    assert "models/dawid_skene.py" in said
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    assert ready_programs._surroundings() != said

@@ -34,11 +34,12 @@ extensions = [
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "crowdppl"
+NOTEBOOKS = [f"notebooks/{path.stem}" for path in (ROOT / "notebooks").glob("*.ipynb")]
 html_theme_options = {
     "collapse_navigation": True,  # a sidebar with every module would take longer than all else
     "navigation_depth": 2,
     "show_toc_level": 2,
-    "secondary_sidebar_items": {"**": ["page-toc"], "stories": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "stories": []} | {name: [] for name in NOTEBOOKS},
     "navigation_with_keys": False,
     "footer_start": [],
     "footer_end": [],

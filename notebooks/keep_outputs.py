@@ -1,6 +1,8 @@
 """Execute notebooks at their own settings and keep their outputs: ``python notebooks/keep_outputs.py quickstart``.
 
 All notebooks are executed where none is named. They run in an empty folder, on the data that ``CROWDPPL_DATA`` names.
+A cell's metadata ``small`` has, by line of the cell, the line in its place where
+``make notebooks`` looks whether all runs.
 What is of one run only is not kept: when a cell ran, the place that a warning names, and lines of progress, which are
 empty in the end.
 """
@@ -49,6 +51,5 @@ def kept(outputs: list) -> list:
 
 if __name__ == "__main__":
     os.environ.pop("MPLBACKEND", None)  # pictures go into the outputs
-    os.environ.pop("CROWDPPL_FAST", None)
     for name in sys.argv[1:] or sorted(path.stem for path in FOLDER.glob("*.ipynb")):
         keep_outputs(FOLDER / f"{name}.ipynb")

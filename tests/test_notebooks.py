@@ -59,10 +59,20 @@ def warned(notebook) -> dict[int, list[str]]:
     return {number: lines for number, lines in found.items() if lines}
 
 
-def run(name: str, folder: Path, timeout: int):
+def small(notebook):
+    """The notebook on small settings: in cells whose metadata say so, other lines stand in the place of some."""
+    for cell in code(notebook):
+        lines = cell.source.split("\n")
+        instead = cell.metadata.get("small", {})
+        assert set(instead) <= set(lines), f"no line of the cell: {set(instead) - set(lines)}"
+        cell.source = "\n".join(instead.get(line, line) for line in lines)
+    return notebook
+
+
+def run(name: str, folder: Path, timeout: int, change=lambda notebook: notebook):
     """Execute a notebook where nothing else lies; an error in a cell is an error here, and so is a foreign warning."""
     before = read(name)
-    after = read(name)
+    after = change(read(name))
     nbclient.NotebookClient(after, timeout=timeout, resources={"metadata": {"path": str(folder)}}).execute()
     assert pictures(after) == pictures(before)  # as many as it keeps
     assert list(folder.iterdir()) == []  # nothing is left behind
@@ -79,9 +89,8 @@ def _pictures_inline(monkeypatch):
 @pytest.mark.notebook
 @pytest.mark.parametrize("name", RUN)
 def test_every_cell_runs_on_small_settings_without_the_real_data(name, tmp_path, monkeypatch):
-    monkeypatch.setenv("CROWDPPL_FAST", "1")
     monkeypatch.delenv("CROWDPPL_DATA", raising=False)
-    run(name, tmp_path, timeout=600)
+    run(name, tmp_path, timeout=600, change=small)
 
 
 @pytest.mark.slow
@@ -90,7 +99,6 @@ def test_every_cell_runs_on_small_settings_without_the_real_data(name, tmp_path,
 def test_every_cell_runs_on_its_own_settings_and_data_and_warns_where_it_is_kept_to(name, tmp_path, monkeypatch):
     if "CROWDPPL_DATA" not in os.environ:
         pytest.skip("CROWDPPL_DATA is unset: it names the folder of the real datasets")
-    monkeypatch.delenv("CROWDPPL_FAST", raising=False)
     after = run(name, tmp_path, timeout=1800)
     assert set(warned(after)) == set(warned(read(name)))  # what its text explains, and nothing else
 
@@ -102,6 +110,20 @@ def test_the_outputs_are_kept_whole(name):
     assert counts == list(range(1, len(counts) + 1))  # executed once each, from top to bottom
     assert pictures(notebook) >= 2
     assert {output.output_type for output in outputs(notebook)} <= {"execute_result", "display_data", "stream"}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_cells_have_no_settings_of_tests_and_small_ones_stand_for_lines_that_are_there(name):
+    assert [cell.source for cell in code(read(name)) if re.search(r"environ|getenv|CROWDPPL_", cell.source)] == []
+    small(read(name))
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_notebook_opens_with_a_question_and_ends_with_the_answer(name):
+    first, *_, last = read(name).cells
+    assert first.cell_type == last.cell_type == "markdown"
+    assert "?" in first.source.splitlines()[0]
+    assert re.search(r"^## (The answer|What it means|When to use it)", last.source, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -122,6 +122,8 @@ def read_annotations(request: Request) -> Annotations:
     options |= request.of_logs
     if request.tidy:
         options["tidy"] = True
+    if request.merge:
+        options["merge"] = dict(_merge(pair) for pair in request.merge)
     if request.ordered is not None:
         options["ordered"] = request.ordered
     if request.no_worker:
@@ -227,6 +229,14 @@ def _name_and_text(pair: str) -> tuple[str, str]:
     if name in ELSEWHERE:
         raise ValueError(f"--set {pair}: {ELSEWHERE[name]}")
     return name, text
+
+
+def _merge(pair: str) -> tuple[str, str]:
+    """Take LABEL=LABEL apart, at the last sign, as a label may have one."""
+    label, equals, other = pair.rpartition("=")
+    if not (equals and label and other):
+        raise ValueError(f"--merge {pair}: LABEL=LABEL is needed, such as Yess=Yes")
+    return label, other
 
 
 def _meaning(pair: str) -> tuple[str, str]:

@@ -101,6 +101,10 @@ OPTIONS = (
             "Make one class of labels that differ by case, blanks, a full stop, quotation marks, or what is around "
             "them alone, such as 4, Score: 4 and 4/5.",
         ),
+        merge=_option(
+            "A label that stands for another, such as Yess=Yes; may be given several times.",
+            "LABEL=LABEL",
+        ),
         missing=_option(
             "Where a row lacks its task, worker or label: refuse the file, or drop the row.",
             "refuse|drop",

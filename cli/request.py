@@ -49,6 +49,7 @@ class Request:
     abstain: list[str] | None = None
     repeats: str = "keep"
     tidy: bool = False
+    merge: list[str] | None = None
     missing: str | None = None
     gold: Path | None = None
     use_gold: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,15 @@ from .errors import AnnotationError
 from .features import feature_names, resolve_features
 from .gold import resolve_gold
 from .ids import Ids
-from .input_warnings import tell_classes, tell_order, tell_repeated_table, tidied
+from .input_warnings import (
+    merged,
+    tell_alike_names,
+    tell_classes,
+    tell_order,
+    tell_repeated_table,
+    tidied,
+    tidied_names,
+)
 from .kinds import Kind, Ordered, kind_of, stated_classes
 from .levels import scored
 from .questions import (
@@ -63,6 +71,7 @@ def build(
     worker_features: Any = None,
     repeats: Repeats = "keep",
     tidy: bool = False,
+    merge: Mapping[Any, Any] | None = None,
     names: tuple[str, str, str] = ("task", "worker", "label"),
     question: str = QUESTION,
     gold_where: Where | None = None,
@@ -92,6 +101,8 @@ def build(
         kind = Ordered()
     if kind is None:
         kind, of_itself = kind_of(label, classes, is_ordered, abstentions_of(abstain, label.ids))
+    if merge:
+        label = merged(label, merge)
     if tidy:
         classes = None if classes is None else Ids(classes, what="classes")
         label = tidied(label, [*(classes or ()), *abstentions_of(abstain)])
@@ -110,11 +121,18 @@ def build(
         tell_order(label.title, named)
     ordered_tasks = rows.ordered_tasks or tasks is not None
     ordered_workers = rows.ordered_workers or workers is not None
-    task = rows.task
+    task, worker = rows.task, rows.worker
+    if tidy:
+        task = tidied_names(task, case=False)
+        worker = None if worker is None else tidied_names(worker, case=True)
+    elif tell:
+        tell_alike_names(task.title, task.ids, case=False)
+        if worker is not None:
+            tell_alike_names(worker.title, worker.ids, case=True)
     if tasks is not None:
         asked = questions_of(task.ids)
         task = in_order(task, tasks) if asked else task.aligned(Ids(tasks, what="tasks"), "tasks")
-    worker, count, seconds, mirrored = rows.worker, rows.count, rows.seconds, rows.mirrored
+    count, seconds, mirrored = rows.count, rows.seconds, rows.mirrored
     if worker is None:
         _refuse_worker_options(workers, worker_features, repeats, seconds)
         task, label, count = _aggregate(task, label, rows.count)

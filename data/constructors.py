@@ -49,6 +49,7 @@ class Constructors:
         worker_features: Any = None,
         repeats: Repeats = "keep",
         tidy: bool = False,
+        merge: Mapping[Any, Any] | None = None,
         missing: Missing = "refuse",
     ) -> Self:
         """Make annotations from a long table with one row for each annotation.
@@ -102,10 +103,13 @@ class Constructors:
             tidy: make one class of labels that differ by case, blanks, a full stop at the end or quotation marks or
                 asterisks around them alone, such as "yes" and "**Yes.**", spelt as in `classes` or else as most
                 often, and "4" of "Score: 4", "Rating: 4" and "4/5"; without it they are classes of their own, and a
-                warning names them.
-            missing: what to do with rows that lack a task, worker, label or count, such as empty cells: "refuse" the
-                table, or "drop" these rows with a warning that counts them. A task or worker of which no row is left
-                is not among the annotations, unless `tasks` or `workers` lists it.
+                warning names them. Names of workers that differ by case or blanks alone, and of tasks that differ by
+                blanks, are one likewise.
+            merge: labels that stand for others, such as ``{"Yess": "Yes", "y": "Yes"}``.
+            missing: what to do with rows that lack a task, worker, label or count, such as cells that are empty or
+                blank, unless `classes` or `abstain` lists a blank label: "refuse" the table, or "drop" these rows with
+                a warning that counts them. A task or worker of which no row is left is not among the annotations,
+                unless `tasks` or `workers` lists it.
 
         Raises:
             AnnotationError: something cannot be used, or a value is in `abstain` and in `classes`; the message names
@@ -132,6 +136,7 @@ class Constructors:
                 worker_features=worker_features,
                 repeats=repeats,
                 tidy=tidy,
+                merge=merge,
                 missing=missing,
             )
         )

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .columns import Column
-from .errors import AnnotationError, warn
+from .errors import AnnotationError, nearest, warn
 from .ids import Ids
+from .questions import Units
 from .text import are_digits
 
 MISSING = frozenset({
+    "-", "--", "<na>", "#n/a", "nil",
     "n/a", "na", "nan", "null", "?", "missing", "refused", "refusal", "abstain", "abstained", "abstention", "skip",
     "skipped", "can't tell", "cannot tell", "don't know", "invalid", "error",
 })  # fmt: skip
 """Labels that may stand for none, in small letters."""
+
+MOST_NAMES = 100_000  # of tasks or workers, among which spellings are looked for
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 SCALE = re.compile(rf"({NUMBER.pattern}) ?(?:/|out of|of) ?(\d+(?:\.\d+)?)")
@@ -87,6 +91,71 @@ def tidied(label: Column, wanted: Iterable[Any] = ()) -> Column:
             name = _tidy(name) if alone or len(codes) == 1 else plain
         tidy.append(spelt.get(plain, name))
     return replace(label, codes=place[label.codes], ids=Ids(tidy, what=label.title), categories=None)
+
+
+def tidied_names(column: Column, *, case: bool) -> Column:
+    """Return names whose spellings that differ by blanks, and maybe by case, alone are one: the most frequent."""
+    if isinstance(column.ids, Units):
+        return column
+    uses = np.bincount(column.codes, minlength=len(column.ids))
+    names = list(column.ids)
+    spelt: dict[Hashable, Hashable] = {}
+    for code in np.argsort(-uses, kind="stable").tolist():
+        spelt.setdefault(_spelling(names[code], case), names[code])
+    place = {name: at for at, name in enumerate(dict.fromkeys(spelt[_spelling(name, case)] for name in names))}
+    codes = np.array([place[spelt[_spelling(name, case)]] for name in names], np.int32)
+    return replace(column, codes=codes[column.codes], ids=Ids(place, what=column.title))
+
+
+def tell_alike_names(title: str, names: Ids, *, case: bool) -> None:
+    """Warn of names that differ by blanks, and maybe by case, alone."""
+    if isinstance(names, Units) or len(names) > MOST_NAMES:
+        return
+    by_text: dict[Hashable, list[Hashable]] = {}
+    for name in names:
+        if isinstance(name, str):
+            by_text.setdefault(_spelling(name, case), []).append(name)
+    alike = [found for found in by_text.values() if len(found) > 1]
+    if alike:
+        groups = "; ".join(" and ".join(map(repr, found)) for found in alike[:3])
+        more = f" and {len(alike) - 3} more" if len(alike) > 3 else ""
+        by = "case or blanks" if case else "blanks"
+        warn(f"{title}: names differ by {by} alone and count as different: {groups}{more}; tidy=True makes one of them")
+
+
+def _spelling(name: Hashable, case: bool) -> Hashable:
+    """A name without blanks around it or doubled within, and maybe without case."""
+    if not isinstance(name, str):
+        return name
+    tidy = " ".join(name.split())
+    return tidy.casefold() if case else tidy
+
+
+def merged(label: Column, merge: Mapping[Any, Any]) -> Column:
+    """Return labels of which some stand for others.
+
+    Args:
+        label: the labels.
+        merge: the other label of each that is replaced; text stands for the label that is written so.
+
+    Raises:
+        AnnotationError: `merge` is no mapping, or nobody gave one of its labels.
+    """
+    if not isinstance(merge, Mapping):
+        raise AnnotationError(f"merge={merge!r} is no dictionary from labels to labels, such as {{'Yess': 'Yes'}}")
+    known = list(label.ids)
+    by_text = {str(name): name for name in known}
+    asked = {name if name in known else by_text.get(str(name), name): other for name, other in merge.items()}
+    if unknown := [name for name in asked if name not in known]:
+        near = nearest(unknown[0], known)
+        raise AnnotationError(
+            f"merge names {unknown[0]!r}, which is no value of {label.title}"
+            f"{f'; did you mean {near!r}?' if near else ''} There are {', '.join(map(repr, known[:10]))}"
+        )
+    names = [by_text.get(str(asked[name]), asked[name]) if name in asked else name for name in known]
+    place = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    codes = np.array([place[name] for name in names], np.int32)
+    return replace(label, codes=codes[label.codes], ids=Ids(place, what=label.title), categories=None)
 
 
 def spellings(given: Iterable[Hashable], classes: Iterable[Hashable]) -> dict[Hashable, Hashable]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -39,6 +39,7 @@ def frame_rows(
     classes: Ids | None = None,
     missing: Missing | None = None,
     skip_blank: bool = False,
+    blank_label: bool = False,
 ) -> Rows:
     """Return the annotations in a long table.
 
@@ -75,6 +76,10 @@ def frame_rows(
     frame = as_frame(table)
     named = {"task": task, "worker": worker, "question": question, "label": label}
     columns = {role: (name, take_column(frame, name, role, source)) for role, name in named.items() if name is not None}
+    columns = {
+        role: (name, values if role == "label" and blank_label else _without_blanks(values))
+        for role, (name, values) in columns.items()
+    }
     counts = None if count is None else take_column(frame, count, "count", source)
     times = None if seconds is None else take_column(frame, seconds, "seconds", source)
     if not len(frame):
@@ -105,6 +110,18 @@ def frame_rows(
     taken = None if times is None else check_seconds(times, f"column {seconds!r}", where)
     units = paired(coded["task"], coded["question"]) if "question" in coded else coded["task"]
     return Rows(units, coded.get("worker"), coded["label"], numbers, taken)
+
+
+def _without_blanks(values: pd.Series) -> pd.Series:
+    """The column with text that is empty, or blanks alone, as a missing value."""
+    if values.dtype.kind in "biufcmM" or isinstance(values.dtype, pd.CategoricalDtype):
+        return values
+    blank = values.map(_is_blank).to_numpy(dtype=bool)
+    return values.astype(object).where(~blank, None) if blank.any() else values
+
+
+def _is_blank(value: object) -> bool:
+    return isinstance(value, str) and not value.strip()
 
 
 def _answers(
@@ -142,6 +159,9 @@ def long_fields(
     stated = stated_classes(options.get("classes"), options.get("ordered"))
     if stated.classes is not None:
         options |= {stated.option: Ids(stated.classes, what=stated.option)}  # which are looked at twice
+    if isinstance(options.get("abstain"), Iterator):
+        options["abstain"] = list(options["abstain"])
+    listed = [*(listed_classes(options) or ()), *abstentions_of(options.get("abstain"))]
     rows = frame_rows(
         table,
         task=task,
@@ -155,6 +175,7 @@ def long_fields(
         classes=listed_classes(options),
         missing=missing,
         skip_blank=skip_blank,
+        blank_label=any(map(_is_blank, listed)),
     )
     names = (task, worker or "worker", label)
     options |= {"question": question} if isinstance(question, str) else {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..column_names import is_name_of
-from ..errors import AnnotationError
+from ..errors import AnnotationError, warn
 from ..text import as_numbers
 from .gathered import Gathered, Held, chosen_question
 
@@ -261,7 +261,10 @@ def read_mapping(by_name: Mapping[str, Any], what: str, outer: str | None) -> He
         outer: whether the outer keys are tasks or workers, where it was said.
 
     Raises:
-        AnnotationError: the dictionary may be read in two ways, or an annotation cannot be used.
+        AnnotationError: an annotation cannot be used.
+
+    Warns:
+        AnnotationWarning: there are more inner keys than outer ones, which are taken for workers.
     """
     values = list(by_name.values())
     if not values or not all(isinstance(value, Mapping) for value in values):
@@ -274,9 +277,10 @@ def read_mapping(by_name: Mapping[str, Any], what: str, outer: str | None) -> He
         return None
     inner = dict.fromkeys(key for value in values for key in value)
     if outer is None and len(by_name) < len(inner):
-        raise AnnotationError(
-            f"{what}: {len(by_name)} dictionaries of {len(inner)} keys; say whether the outer keys are tasks "
-            "(outer='task') or workers (outer='worker')"
+        outer = "worker"
+        warn(
+            f"{what}: {len(by_name):,} dictionaries of {len(inner):,} keys are read as {len(by_name):,} workers; "
+            "outer='task' says that they are tasks"
         )
     if outer not in (None, "task", "worker"):
         raise AnnotationError(f"outer={outer!r}: 'task' or 'worker' is needed")

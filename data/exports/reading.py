@@ -66,6 +66,7 @@ OPTIONS = (
     "worker_features",
     "repeats",
     "tidy",
+    "merge",
     "missing",
 )
 SEVERAL = ("refuse", "leave_out")
@@ -145,9 +146,9 @@ def read(
             none.
         tell: say on standard error what was taken for what, where anything had to be found out; or a function of that
             sentence, which returns the one to say.
-        **options: classes, ordered, abstain, truth_classes, tasks, workers, features, worker_features, repeats, tidy
-            and missing as for :meth:`Annotations.from_frame`; missing is of tables with a row for each annotation, and
-            in one with a row for each task an empty cell is no annotation.
+        **options: classes, ordered, abstain, truth_classes, tasks, workers, features, worker_features, repeats, tidy,
+            merge and missing as for :meth:`Annotations.from_frame`; missing is of tables with a row for each
+            annotation, and in one with a row for each task an empty cell is no annotation.
 
     Raises:
         AnnotationError: something cannot be used; the message names the place, and what would do.

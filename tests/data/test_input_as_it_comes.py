@@ -1,0 +1,114 @@
+"""Slips of tables as they come: blank cells, spellings of labels and names, labels that stand for others."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import crowdppl, refused
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import crowdppl as cp
+from crowdppl.data.errors import AnnotationWarning
+
+CLASSES = ["no", "yes"]
+BLANKS = st.sampled_from(["", " ", "  ", "\t", "\xa0"])
+
+
+def table() -> pd.DataFrame:
+    rows = [(f"t{i}", f"w{j}", CLASSES[(i + (j == 0)) % 2]) for i in range(6) for j in range(3)]
+    return pd.DataFrame(rows, columns=["task", "worker", "label"])
+
+
+def same(one: cp.Annotations, other: cp.Annotations) -> bool:
+    names = ("tasks", "workers", "classes")
+    arrays = ("task", "worker", "label")
+    return all(list(getattr(one, name)) == list(getattr(other, name)) for name in names) and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays
+    )
+
+
+@pytest.mark.parametrize("column", ["task", "worker", "label"])
+@pytest.mark.parametrize("blank", ["", "  ", "\xa0"])
+def test_blank_cells_are_missing_and_said_with_place_and_mend(column, blank):
+    frame = table()
+    frame.loc[4, column] = blank
+    with pytest.raises(cp.AnnotationError, match=rf"'{column}'.*row 4.*missing='drop'"):
+        cp.Annotations.from_frame(frame)
+    with pytest.warns(AnnotationWarning, match="row 4"):
+        found = cp.Annotations.from_frame(frame, missing="drop")
+    assert same(found, cp.Annotations.from_frame(table().drop(index=4)))
+
+
+def test_a_blank_label_that_is_listed_is_a_label():
+    frame = table()
+    frame.loc[4, "label"] = ""
+    assert list(cp.Annotations.from_frame(frame, abstain=[""]).abstentions) == [""]
+    assert list(cp.Annotations.from_frame(frame, classes=["", *CLASSES]).classes) == ["", *CLASSES]
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_tidy_undoes_blanks_and_case_whatever_they_are(data):
+    """The first spelling of each is that of the plain table, so that of equally frequent ones it is kept."""
+    frame = table()
+    noisy = pd.concat([frame, frame], ignore_index=True)
+    for row in range(len(frame), len(noisy)):
+        for column in frame:
+            name = noisy.loc[row, column]
+            shown = name.upper() if column != "task" and data.draw(st.booleans()) else name
+            noisy.loc[row, column] = data.draw(BLANKS) + shown + data.draw(BLANKS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AnnotationWarning)  # each row is there twice
+        found, plain = (cp.Annotations.from_frame(each, tidy=True) for each in (noisy, pd.concat([frame, frame])))
+    assert same(found, plain)
+
+
+@pytest.mark.parametrize(("column", "other"), [("worker", "W1"), ("worker", " w1"), ("task", "t1 ")])
+def test_names_that_differ_by_slips_are_warned_of_with_the_mend(column, other):
+    frame = table()
+    frame.loc[4, column] = other
+    with pytest.warns(AnnotationWarning, match=rf"'{column}'.*{other!r}.*tidy=True"):
+        cp.Annotations.from_frame(frame)
+
+
+def test_tasks_that_differ_by_case_are_different_tasks():
+    frame = table()
+    frame.loc[4, "task"] = "T1"
+    assert cp.Annotations.from_frame(frame, tidy=True).n_tasks == 7
+
+
+def test_merged_labels_are_one_class():
+    frame = table()
+    frame.loc[[1, 4], "label"] = ["yess", "y"]
+    merged = cp.Annotations.from_frame(frame, merge={"yess": "yes", "y": "yes"})
+    frame.loc[[1, 4], "label"] = "yes"
+    assert same(merged, cp.Annotations.from_frame(frame))
+    numbers = frame.assign(label=[0, 1, 2] * 6)
+    assert list(cp.Annotations.from_frame(numbers, merge={"2": "1"}, ordered=False).classes) == [0, 1]
+
+
+@pytest.mark.parametrize(("merge", "said"), [({"yess": "yes"}, "'yess'.*'yes'"), (["yes"], "dictionary")])
+def test_a_label_that_nobody_gave_is_refused(merge, said):
+    with pytest.raises(cp.AnnotationError, match=said):
+        cp.Annotations.from_frame(table(), merge=merge)
+
+
+def test_a_dictionary_of_workers_is_read_as_such():
+    by_worker = {name: dict(zip(rows["task"], rows["label"], strict=True)) for name, rows in table().groupby("worker")}
+    with pytest.warns(AnnotationWarning, match="3 workers.*outer='task'"):
+        found = cp.read(by_worker, tell=False)
+    assert (found.n_workers, found.n_tasks) == (3, 6)
+
+
+def test_the_command_line_names_its_own_options_and_takes_them(tmp_path):
+    frame = table()
+    frame.loc[[1, 4], "label"] = ["yess", " "]
+    path = tmp_path / "crowd.csv"
+    frame.to_csv(path, index=False)
+    assert "--missing 'drop'" in refused("fit", path, "--out", tmp_path / "one")
+    done = crowdppl("fit", path, "--missing", "drop", "--merge", "yess=yes", "--out", tmp_path / "two")
+    assert done.exit_code == 0, done.output
+    assert cp.load_fit(tmp_path / "two").classes == CLASSES
+    assert "LABEL=LABEL" in refused("fit", path, "--merge", "yess", "--missing", "drop", "--out", tmp_path / "three")

@@ -10,7 +10,7 @@ import numpy as np
 from .columns import Column
 from .errors import AnnotationError
 from .ids import Ids
-from .kinds import NOMINAL, Kind, Ordered
+from .kinds import Kind, Ordered
 
 
 class Scored(NamedTuple):
@@ -38,7 +38,7 @@ def scored(label: Column, truth_classes: Iterable[Any]) -> Scored:
             f"{len(label.ids)} levels of {label.title}"
         )
     column = Column(label.title, (label.codes + len(classes)).astype(np.int32), label.ids, label.where)
-    return Scored(column, classes, Ordered() if len(classes) > 2 else NOMINAL)
+    return Scored(column, classes, Ordered())
 
 
 def level_shares(n_levels: int, n_classes: int) -> np.ndarray:

@@ -19,6 +19,7 @@ from . import of_mode as of_mode
 from . import of_modes as of_modes
 from . import of_prior as of_prior
 from . import of_scales as of_scales
+from . import of_scores as of_scores
 from .register import CHECKS, once
 from .render import Findings
 

@@ -43,10 +43,8 @@ NUMBERS = 2e6  # annotations in all of these draws, about
 LOOKED_AT = 1_000_000  # annotations; of more a sample of the tasks
 
 
-BLIND = (
-    "; this story lets workers err independently of each other, and is nearly blind to errors that they share: give "
-    "shared_error=True"
-)
+BLIND = "; this story lets workers err independently of each other, and is nearly blind to errors that they share: "
+OF_CLASSES, OF_LEVELS = "give shared_error=True", "fit score_factor"
 ALLOWED = (
     "the labels allow for errors of two workers on one task that correlate by {correlation:.3f}: with these "
     "{n_workers} workers would count like {n_effective:.1f} independent ones. Annotations alone hardly tell whether "
@@ -72,6 +70,7 @@ class ErrorCorrelation:
         sees_shared: whether the labels are known, or of a story whose workers may err together; another story is nearly
             blind to it.
         is_known: whether the true labels are known.
+        of_levels: whether annotations are levels of another truth.
     """
 
     correlation: float
@@ -82,6 +81,7 @@ class ErrorCorrelation:
     by_worker: pd.DataFrame
     sees_shared: bool = True
     is_known: bool = True
+    of_levels: bool = False
 
     def __str__(self) -> str:
         if self.sees_shared and not self.is_known:
@@ -89,7 +89,8 @@ class ErrorCorrelation:
         low, high = self.interval
         return (
             f"errors of two workers on one task correlate by {self.correlation:.3f}: {self.n_workers} workers count "
-            f"like {self.n_effective:.1f} independent ones ({low:.1f}–{high:.1f})" + ("" if self.is_known else BLIND)
+            f"like {self.n_effective:.1f} independent ones ({low:.1f}–{high:.1f})"
+            + ("" if self.is_known else BLIND + (OF_LEVELS if self.of_levels else OF_CLASSES))
         )
 
     __repr__ = __str__
@@ -133,7 +134,7 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
             truths = truths[:1]
         is_told = bool((told_label(annotations) >= 0)[np.unique(annotations.task)].all())
         sees_shared = is_told or source.shares_errors
-    annotations = annotations.of_classes()
+    scored, annotations = annotations.scored, annotations.of_classes()
     if not chosen.all():
         annotations = some_tasks(annotations, chosen)
     pairs = _pairs(annotations)
@@ -159,7 +160,7 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
     )
     count, low, high = (float(n * values[0]) for values in effective)
     return ErrorCorrelation(
-        float(correlation[0][0]), n, count, (low, high), each["error_correlation"], each, sees_shared, is_told
+        float(correlation[0][0]), n, count, (low, high), each["error_correlation"], each, sees_shared, is_told, scored
     )
 
 

@@ -165,7 +165,7 @@ def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float =
         ValueError: `interval` is not between 0 and 1.
     """
     _named(annotations)
-    annotations = annotations if gold is None else annotations.with_gold(gold)
+    annotations = (annotations if gold is None else annotations.with_gold(gold)).verdicts()
     if annotations.gold is None:
         raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}")
     truth = np.asarray(annotations.gold)[annotations.task]

@@ -51,8 +51,8 @@ GENERAL: dict[str, Any] = {"shared_error": False, "worker_families": None, "shar
 SUBTYPES = "the subtypes of its classes mislead all workers alike already; leave shared_error out"
 
 LEVELED = (
-    "an impression is a class, and these annotations are levels of another truth; leave shared_error out, or fit "
-    "score_factor, whose judges share errors"
+    "an impression is a class, and these annotations are levels of another truth; leave shared_error out: of levels "
+    "the story score_factor lets judges share errors by itself"
 )
 
 STRENGTH = "pull_strength"

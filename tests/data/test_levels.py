@@ -40,7 +40,7 @@ def test_truth_has_its_classes_and_annotations_their_levels(annotations):
 def test_votes_are_verdicts_and_the_middle_is_none(annotations):
     assert annotations.votes().tolist() == [[1, 1], [1, 1], [0, 1]]
     assert annotations.of_classes().n_rows == 5
-    assert annotations.verdicts().kind.name == "nominal"
+    assert annotations.verdicts().kind.name == "ordered"
 
 
 def test_classes_and_levels_may_have_the_same_names():

@@ -144,3 +144,65 @@ def test_checks_compare_levels_and_not_nothing():
     assert (levels.classes, levels.n_rows) == (annotations.levels, annotations.n_rows)
     assert levels.to_frame()["label"].tolist() == frame["label"].tolist()
     assert table.loc["agreement", "p_value"] < 0.05
+
+
+def small_panel(seed, *, n_tasks=60, n_workers=5, n_levels=5, apart=0.4, shift=0.0):
+    """A panel of judges who tell two classes by `apart` of their noise, with the truth: levels, classes (N,)."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n_tasks)
+    severity, able = rng.normal(0, 0.5, n_workers), apart * np.exp(rng.normal(0, 0.3, n_workers))
+    seen = rng.normal(size=(n_tasks, n_workers)) + (2 * truth[:, None] - 1) * able - severity + shift
+    level = (seen[..., None] > np.linspace(-1.5, 1.5, n_levels - 1)).sum(-1)
+    frame = pd.DataFrame(level).rename_axis("task").reset_index().melt("task", var_name="worker", value_name="label")
+    return cp.Annotations.from_frame(frame, ordered=range(n_levels), truth_classes=["no", "yes"]), truth
+
+
+def in_one_class(fit):
+    return fit.probabilities.to_numpy().mean(0).max() > 0.95
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_small_panels_do_not_end_with_all_tasks_in_one_class():
+    """Under a flat prior of the shares some do. Twenty panels' mean accuracies are known to .02."""
+    right = {"flat": [], "usual": []}
+    collapsed = {"flat": 0, "usual": 0}
+    for seed in range(20):
+        annotations, truth = small_panel(seed)
+        for name, prior in (("flat", cp.Prevalence()), ("usual", None)):
+            fit = cp.fit("graded_response", annotations, truth_prior=prior, progress=False)
+            right[name].append((fit.probabilities.to_numpy().argmax(1) == truth).mean())
+            collapsed[name] += in_one_class(fit)
+    assert collapsed["usual"] == 0 < collapsed["flat"]
+    assert np.mean(right["usual"]) > np.mean(right["flat"]) + 0.05
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tasks_of_one_class_whose_levels_differ_alike_are_warned_of_and_others_are_not():
+    """Under a flat prior, on a shifted scale, of twenty panels; and twenty whose scale is not shifted."""
+
+    def warned(fit):
+        return any(finding.code == "one_class_of_levels" for finding in fit.findings)
+
+    shifted = [
+        cp.fit(
+            "graded_response", small_panel(seed, apart=0.7, shift=1.5)[0], truth_prior=cp.Prevalence(), progress=False
+        )
+        for seed in range(20)
+    ]
+    plain = [cp.fit("graded_response", small_panel(seed, apart=0.8)[0], progress=False) for seed in range(20)]
+    one = [fit for fit in shifted if in_one_class(fit)]
+    assert len(one) >= 8
+    assert np.mean([warned(fit) for fit in one]) >= 0.9
+    assert not any(warned(fit) for fit in [*plain, *(fit for fit in shifted if not in_one_class(fit))])
+
+
+def test_classes_told_by_levels_have_their_order_and_gold_is_beside_verdicts():
+    annotations = small_panel(0, apart=1.0)[0]
+    fit = cp.fit("score_factor", annotations, max_iterations=20, progress=False)
+    np.testing.assert_allclose(fit.expected["expected"], fit.probabilities["yes"])
+    assert fit.decide(costs="absolute")["label"].isin(["no", "yes"]).all()
+    gold = fit.gold_scores({0: "yes", 1: "no"})
+    verdicts = annotations.verdicts().to_frame()
+    of_gold = verdicts[verdicts["task"].isin([0, 1])]
+    assert gold["gold_annotations"].sum() == len(of_gold) > 0
+    assert gold["gold_right"].sum() == (of_gold["label"] == of_gold["task"].map({0: "yes", 1: "no"})).sum()

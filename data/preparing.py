@@ -45,6 +45,7 @@ SORTED_BATCH = 2**18  # rows that come back at a time
 SHARE = 4  # of the memory allowed, DuckDB's limit is one part: it takes some 100 MiB beside it
 LEAST_MEMORY = 2**26  # bytes, with which DuckDB sorts MANY rows; four times as many take twice the memory
 MANY = 3e7
+TEXT = 16  # bytes of a row's text, of a table that does not say how large it is
 ARRAYS = {"worker": np.int32, "label": np.int16, "count": np.float32, "rows": np.int32}
 """The arrays of a prepared folder: a value for each row, and ``rows`` how many of them each task has."""
 
@@ -121,8 +122,7 @@ def _coded_rows(scan: Scan, names: Names) -> Iterator[pa.RecordBatch]:
 
 
 def _refuse_changed(file: File) -> None:
-    about = file.path.stat() if file.path.exists() else None
-    if about is None or (about.st_size, about.st_mtime_ns) != (file.size, file.modified):
+    if file.path.stamp() != (file.size, file.modified):
         raise AnnotationError(f"{file.path} has changed since it was scanned; scan again")
 
 
@@ -130,10 +130,9 @@ def _batches(file: File, scan: Scan) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of a file, each batch with the position of its first row in the file."""
     first = 0
     try:
-        with pq.ParquetFile(file.path, memory_map=False, pre_buffer=False) as opened:
-            for batch in opened.iter_batches(BATCH, columns=list(scan.columns.values())):
-                yield first, batch
-                first += len(batch)
+        for batch in file.path.batches(list(scan.columns.values()), BATCH):
+            yield first, batch
+            first += len(batch)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise
@@ -243,7 +242,9 @@ def refused_labels(labels: Sequence[Any], scan: Scan, where: str) -> dict[int, s
 
 def _place(row: int, role: str, file: File, scan: Scan) -> str:
     """Say where a value is in its file: row group, row and column."""
-    footer, group, first = pq.read_metadata(file.path), 0, 0
+    footer, group, first = file.path.footer(), 0, 0
+    if footer is None:
+        return f"row {row}, column {scan.columns[role]!r}"
     while group < footer.num_row_groups - 1 and first + footer.row_group(group).num_rows <= row:
         first += footer.row_group(group).num_rows
         group += 1
@@ -387,7 +388,7 @@ def _refuse_full_disk(scan: Scan, folder: Path) -> None:
 def _bytes_needed(scan: Scan) -> int:
     """Return the bytes of what is sorted and of the final arrays; text is taken to be as long as in the files."""
     is_number = pa.types.is_integer(scan.files[0].types["task"])
-    text = 0 if is_number else 2 * sum(file.size for file in scan.files)
+    text = 0 if is_number else 2 * sum(file.size or file.rows * TEXT for file in scan.files)
     return scan.n_rows * (16 + 2 * (4 + 2 + 4)) + text
 
 

@@ -21,6 +21,7 @@ from .description import count_text
 from .errors import AnnotationError, check_name
 from .ids import Ids
 from .kinds import stated_classes
+from .origins import Origin, ParquetFile, remote_files, table_of
 from .partitions import Partitions, partitions_of
 from .text_files import check_roles
 
@@ -44,11 +45,11 @@ KINDS = {
 
 
 class File(NamedTuple):
-    """One Parquet file, as its footer describes it."""
+    """One Parquet file, as its footer describes it, or one lazy table."""
 
-    path: Path
-    size: int  # bytes
-    modified: int  # nanoseconds
+    path: Origin
+    size: int  # bytes; 0 of a table
+    modified: int  # its version: :class:`.Stamp`
     rows: int
     row_groups: int
     types: dict[str, pa.DataType]  # by role
@@ -144,7 +145,10 @@ class Scan:
             lines["classes"] = ", ".join(map(repr, self.classes)) + from_least
         elif self.ordered is not None:
             lines["classes"] = "ordered" if self.ordered else "without an order"
-        head = f"Scan of {count_text(len(self.files), 'Parquet file')} ({size}): {self.n_rows:,} rows in {groups}"
+        what = f"{count_text(len(self.files), 'Parquet file')} ({size})"
+        if not self.files[0].row_groups:
+            what, groups = str(self.files[0].path), "no known order"
+        head = f"Scan of {what}: {self.n_rows:,} rows in {groups}"
         return "\n".join([head, *(f"  {name:<8} {text}" for name, text in lines.items())])
 
 
@@ -169,8 +173,10 @@ def scan(
 
     Args:
         path: a file, a pattern such as ``"folder/*.parquet"``, a folder whose files ``*.parquet`` are taken, those in
-            its folders too, or several of these; or a DataFrame of Spark or Dask, or a Dataset of Ray, whose engine
-            goes over the rows.
+            its folders too, or several of these; here or at a URL such as ``"s3://bucket/*.parquet"`` (the extra
+            ``remote``, and the store's package, such as s3fs); a relation of DuckDB, a LazyFrame of Polars or a Dataset
+            of Arrow, which each scan prepares anew, since nobody says whether it has changed; or a DataFrame of Spark
+            or Dask, or a Dataset of Ray, whose engine goes over the rows.
         task: the column of tasks, whole numbers or text.
         worker: the column of workers, whole numbers or text; None where no worker is named.
         label: the column of annotations: whole numbers, text, truth values or real numbers.
@@ -192,7 +198,7 @@ def scan(
 
     Raises:
         AnnotationError: there is no such file; a file is no Parquet file, has no such column, or has values there of a
-            kind that cannot be used or that another file has not; a frame has no such column; or ``abstain`` is given.
+            kind that cannot be used or that another file has not; a store or a query refuses; or ``abstain`` is given.
         ValueError: ``memory`` is no size.
         UnknownNameError: ``missing`` is another word.
     """
@@ -280,21 +286,25 @@ def kind_of(kind: pa.DataType) -> str:
     return "real numbers" if pa.types.is_floating(kind) else str(kind)
 
 
-def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """The files that are meant, in the order of their names.
+def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any) -> list[Any]:
+    """The files that are meant, in the order of their names, or the table.
 
     Raises:
         AnnotationError: there is none.
     """
+    if (table := table_of(path)) is not None:
+        return [table]
     if not isinstance(path, str | os.PathLike):
         several = list(path) if isinstance(path, Iterable) else []
         if not several:
             raise AnnotationError(
                 f"cp.scan({path!r}): a Parquet file, a folder of them, a pattern such as 'folder/*.parquet', or a list "
-                "of these is needed"
+                "of these is needed, or a table that is lazy: of DuckDB, Polars, Arrow, Spark, Dask or Ray"
             )
         return [found for one in several for found in _paths(one)]
     text = os.fspath(path)
+    if re.match(r"[a-z][a-z0-9+.-]+(://|::)", text, re.IGNORECASE) and not os.path.exists(text):
+        return remote_files(text)
     if os.path.isdir(text):
         files = (file for file in Path(text).rglob("*.parquet") if file.is_file())
         found = [file for file in files if not _is_hidden(file.relative_to(text))]
@@ -308,7 +318,7 @@ def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
         raise AnnotationError(
             f"{missing}; give a Parquet file, a folder of them, or a pattern such as 'folder/*.parquet'"
         )
-    return sorted(file.absolute() for file in found)
+    return [ParquetFile(file) for file in sorted(file.absolute() for file in found)]
 
 
 def _is_hidden(path: Path) -> bool:
@@ -316,15 +326,15 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-def _file(path: Path, columns: dict[str, str]) -> File:
+def _file(path: Origin, columns: dict[str, str]) -> File:
     """Read a file's footer, and check that it has the columns.
 
     Raises:
         AnnotationError: it is no Parquet file, or lacks a column, or has values there that cannot be used.
     """
     try:
-        footer = pq.read_metadata(path)
-        schema = footer.schema.to_arrow_schema()
+        footer = path.footer()
+        schema = path.schema() if footer is None else footer.schema.to_arrow_schema()
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
         raise AnnotationError(f"{path} is no Parquet file that can be read: {error}") from None
     for role, name in columns.items():
@@ -335,10 +345,13 @@ def _file(path: Path, columns: dict[str, str]) -> File:
                 f"{path}, column {name!r}: its values are of type {kind}; for {role}= {' or '.join(KINDS[role])} are "
                 "needed: convert the column first"
             )
-    about = path.stat()
     types = {role: schema.field(name).type for role, name in columns.items()}
-    bounds = _bounds(footer, columns["task"])
-    return File(path, about.st_size, about.st_mtime_ns, footer.num_rows, footer.num_row_groups, types, bounds)
+    stamp = path.stamp()
+    if stamp is None:
+        raise AnnotationError(f"there is no file {path} any more")
+    if footer is None:
+        return File(path, *stamp, path.n_rows(), 0, types, None)
+    return File(path, *stamp, footer.num_rows, footer.num_row_groups, types, _bounds(footer, columns["task"]))
 
 
 def _bounds(footer: pq.FileMetaData, task: str) -> tuple[tuple[Any, Any], ...] | None:

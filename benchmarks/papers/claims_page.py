@@ -30,10 +30,12 @@ A claim *holds* by this rule:
 
 With five seeds that is a one-sided test at 5.8 %. Elsewhere it *fails*, also where so many seeds cannot tell. A claim
 with another rule has its number in the last column; the rules are below the table. *Reproduced* is said of a figure
-that is found again in data that are given, which tests nothing. Figures are means ± standard deviations over the seeds,
-or over what the rule or the table's title names; n is how many there are.
+that is found again in data that are given, which tests nothing. Parts of a paper that were *not run* are listed at
+the end of its section, with the reason and what it would take, and counted below. Figures are means ± standard
+deviations over the seeds, or over what the rule or the table's title names; n is how many there are.
 """
 KINDS = (HOLDS, HOLDS_IF, FAILS, REPRODUCED, NOT_TESTED)
+UNRUN = "Not run:"
 NUMBERED = "Rules of the verdicts that have a number:"
 SECTION, CLAIMS = "## ", "\n| claim "
 
@@ -50,10 +52,13 @@ def write_page(path: Path, experiments: Iterable[Experiment], out: Path, seeds: 
     Raises:
         StorageError: the file cannot be written.
     """
+    experiments = list(experiments)
     written = {
         each.name: section(each, out, seeds) for each in experiments if records(each, store_of(each, out), seeds)
     }
     sections = sections_of(path.read_text(encoding="utf-8") if path.exists() else "") | written
+    known = {each.name: each for each in experiments}
+    sections = {name: _with_not_run(text, known.get(name)) for name, text in sections.items()}
     order = sorted(sections, key=lambda name: list(EXPERIMENTS).index(name) if name in EXPERIMENTS else -1)
     parts = [INTRODUCTION, markdown(overview({name: sections[name] for name in order}))]
     write_whole(path, "\n\n".join(part.strip() for part in [*parts, *(sections[name] for name in order)]) + "\n")
@@ -75,6 +80,27 @@ def section(experiment: Experiment, out: Path, seeds: int) -> str:
     for title, table in experiment.tables(frame).items():
         parts += [f"**{title}**", markdown(table.reset_index())]
     return "\n\n".join([*parts, experiment.notes]).strip()
+
+
+def _with_not_run(text: str, experiment: Experiment | None) -> str:
+    """Return a section with the parts of the paper that were not run at its end, as the code has them."""
+    if experiment is None:
+        return text
+    text = text.partition(f"\n\n{UNRUN}")[0]
+    return f"{text}\n\n{not_run(experiment)}" if experiment.not_run else text
+
+
+def not_run(experiment: Experiment) -> str:
+    """Return the table of what was not run."""
+    import pandas as pd
+
+    rows = [(each.says, each.where, each.why, each.takes) for each in experiment.not_run]
+    return f"{UNRUN}\n\n" + markdown(pd.DataFrame(rows, columns=["part", "where", "why", "what it would take"]))
+
+
+def n_not_run(text: str) -> int:
+    """Return how many parts of its paper a section says were not run."""
+    return max(text.partition(UNRUN)[2].count("\n| ") - 2, 0)
 
 
 def sections_of(page: str) -> dict[str, str]:
@@ -102,7 +128,14 @@ def overview(sections: Mapping[str, str]) -> pd.DataFrame:
     rows = []
     for name, text in sections.items():
         kinds = [kind_of(row["verdict"]) for row in claims_of(text)]
-        rows.append({"experiment": name, "claims": len(kinds), **{kind: kinds.count(kind) for kind in KINDS}})
+        rows.append(
+            {
+                "experiment": name,
+                "claims": len(kinds),
+                **{kind: kinds.count(kind) for kind in KINDS},
+                "not run": n_not_run(text),
+            }
+        )
     return pd.DataFrame(rows)
 
 

@@ -33,6 +33,7 @@ from .experiment import (
     Claim,
     Experiment,
     Finding,
+    NotRun,
     above,
     mean_sd,
     rows_of,
@@ -340,5 +341,13 @@ EXPERIMENT = Experiment(
         "Imamura's: workers share the confusion matrices of a few clusters. The 44.1 % of figure 1 is labelme's "
         "insidecity as street, and its opencountry as forest too: the classes of the four were found in the data, as "
         "those whose shares give the paper's percentages."
+    ),
+    not_run=(
+        NotRun(
+            "A common matrix of the annotators of each country",
+            "discussion of the common confusions",
+            "Neither labelme's nor music's files say where an annotator is from. Nearest: common_individual(groups=M).",
+            "The annotators' countries.",
+        ),
     ),
 )

@@ -73,6 +73,23 @@ class Claim:
     rule: str = TWICE
 
 
+@dataclass(frozen=True)
+class NotRun:
+    """A part of a paper that was not run.
+
+    Attributes:
+        says: what it is.
+        where: in the paper.
+        why: it was not run, and what is nearest to it here.
+        takes: what running it would take.
+    """
+
+    says: str
+    where: str
+    why: str
+    takes: str
+
+
 @dataclass(frozen=True, eq=False)
 class Experiment:
     """An experiment of a paper.
@@ -88,6 +105,7 @@ class Experiment:
         claims: of the paper.
         needs: datasets under ``$CROWDPPL_DATA``.
         notes: what differs from the paper, and how what was chosen was chosen.
+        not_run: parts of the paper that belong here and were not run.
     """
 
     name: str
@@ -100,6 +118,7 @@ class Experiment:
     claims: tuple[Claim, ...]
     needs: tuple[str, ...] = ()
     notes: str = ""
+    not_run: tuple[NotRun, ...] = ()
 
 
 def percent_right(probabilities: Any, truth: Any) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .experiment import NOT_RUN, Cell, Claim, Experiment, Finding, above, mean_sd, rows_of, twice
+from .experiment import NOT_RUN, Cell, Claim, Experiment, Finding, NotRun, above, mean_sd, rows_of, twice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -260,5 +260,21 @@ EXPERIMENT = Experiment(
         "are by accuracy, whatever number of annotations they gave; the average is over annotations. Networks: 128 "
         "hidden units, dropout 0.5, batch norm on music, learning rate 0.001, 20 epochs on digits and 30 on the "
         "others, chosen for the time that they take."
+    ),
+    not_run=(
+        NotRun(
+            "CIFAR-10H: entropy of labels, the trap tasks, the time to annotate",
+            "the lecture's examples",
+            "The counts of annotations are open; the workers, their trap tasks and times are not in them, and "
+            "the images are not here.",
+            "The release with one row an annotation, of 2,571 workers; cp.Annotations.from_frame(…, seconds=…) "
+            "takes their times.",
+        ),
+        NotRun(
+            "Networks on CIFAR-10H's images",
+            "the lecture's examples",
+            "The images are not among the data that are open here. Nearest: labelme and music, on features.",
+            "60,000 images, and hours of a GPU.",
+        ),
     ),
 )

@@ -1,6 +1,7 @@
 """The page of the papers' claims: it is what the code makes of kept runs, and every rule on it is one of the code."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -61,6 +62,15 @@ def test_the_claims_of_a_section_and_their_rules_are_those_of_the_code(name):
     assert on_page == [(claim.says, claim.where, claim.paper, claim.rule) for claim in experiment(name).claims]
 
 
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_what_was_not_run_is_on_the_page_with_its_reason_and_what_it_would_take_and_is_counted(name):
+    unrun = experiment(name).not_run
+    for each in unrun:
+        assert f"| {each.says} | {each.where} | {each.why} | {each.takes} |" in SECTIONS[name]
+        assert all((each.says, each.where, each.why, each.takes))
+    assert re.search(rf"^\| {name} \|.*\| {len(unrun)} \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def test_verdicts_of_a_difference_alone_follow_the_usual_rule():
     """Of claims without a rule of their own, the printed difference and n give the printed verdict."""
     rows = [row for text in SECTIONS.values() for row in claims_of(text) if row["rule"] == TWICE]
@@ -85,7 +95,7 @@ def test_a_section_has_claims_rules_tables_and_what_the_runs_were_made_with(tmp_
     assert "\n1. It is given.\n" in text
     assert "| first | 1 |" in text
     assert "python -m benchmarks.papers coin --seeds 3" in text
-    assert "| coin | 2 | 1 | 0 | 0 | 1 | 0 |" in text
+    assert "| coin | 2 | 1 | 0 | 0 | 1 | 0 | 0 |" in text
     first, second = claims_of(sections_of(text)["coin"])
     assert (first["paper"], first["rule"], second["rule"]) == ("1 | 2", TWICE, "It is given.")
     assert kind_of(second["verdict"]) == "reproduced"

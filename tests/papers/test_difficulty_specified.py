@@ -86,5 +86,11 @@ def test_a_cell_of_gaussians_has_what_the_tables_and_figures_need():
 
 def test_the_cells_are_those_of_all_seeds():
     cells = paper.cells(2)
-    assert len(cells) == 2 * (paper.SETS * len(paper.OF_GAUSSIANS) + 2 * len(paper.OF_IMAGES))
-    assert {cell["data"] for cell in cells} == set(paper.PAPER)
+    assert len(cells) == 2 * (2 * paper.SETS * len(paper.OF_GAUSSIANS) + 2 * len(paper.OF_IMAGES))
+    assert {cell["data"] for cell in cells} == {*paper.PAPER, paper.INTERCEPT}
+
+
+def test_the_regression_of_the_gaussians_has_an_intercept_where_the_data_say_so():
+    """Without one the classes are even at the origin, so that its test accuracy is another."""
+    with_one, without = (paper.run(data, paper.EM, 0)["accuracy"] for data in (paper.INTERCEPT, "gaussians"))
+    assert with_one < without - 0.5

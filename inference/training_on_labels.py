@@ -96,6 +96,11 @@ def self_train(
     the classes (Shi, Li & Huang 2022): :mod:`crowdppl.inference.baselines.self_training`. Gold labels are used for
     ``rounds``' scores alone, unless ``gold=`` gives them to the fits.
 
+    The paper's schedule, 10,000 pseudo-annotations more in each of five rounds, is ``self_train("crowd_layer",
+    annotations, classifier=cp.Classifier("mlp"), rounds=5, growth=10_000 / annotations.n_annotations, epochs=25,
+    batch_size=512, weight_decay=5e-4, network_rate=1e-3)``, whose networks start on the shares of the votes
+    (``warmup``).
+
     Args:
         story: as for :func:`crowdppl.fit`; ``"crowd_layer"``, ``"anno_reg"``, or any story, with a classifier; or a
             baseline, such as ``"wdn"``.

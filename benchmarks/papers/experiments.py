@@ -16,6 +16,7 @@ EXPERIMENTS = {
     "conal-synthetic": "conal_synthetic",
     "conal-real": "conal_real",
     "dasc": "dasc",
+    "dasc-published": "dasc_published",
     "dasc-sparsity": "dasc_sparsity",
 }
 """The module that has each as its `EXPERIMENT`."""

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.benchmarks.papers import dasc, dasc_sparsity
+from crowdppl.benchmarks.papers import dasc, dasc_published, dasc_sparsity
 from crowdppl.benchmarks.papers.experiment import NOT_TESTED
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
@@ -130,3 +130,18 @@ def test_the_sparsity_study_compares_gains():
     assert table.loc[0.4, "WDN, gain"] == "6.9 ± 0.1"
     assert set(dasc_sparsity.figures(frame)) == {"sparsity"}
     assert all(claim.judge(pd.DataFrame()).verdict.startswith(NOT_TESTED) for claim in dasc_sparsity.EXPERIMENT.claims)
+
+
+def test_as_published_is_the_papers_schedule_with_as_many_pseudo_annotations_a_round(monkeypatch):
+    """What a cell asks for: options, and a growth that makes 10,000 of labelme's 2,547 annotations."""
+    asked = {}
+    monkeypatch.setattr(
+        dasc_published, "by_round", lambda *given, **options: asked.update(given=given, **options) or []
+    )
+    annotations, _ = cp.simulate("dawid_skene", n_tasks=20, n_workers=5, n_classes=2, seed=0)
+    monkeypatch.setattr(cp, "load_dataset", lambda name: annotations)
+    assert dasc_published.run("labelme", "crowd_layer", dasc.DASC, 3) == []
+    assert asked["given"][1:6] == ("labelme", "crowd_layer", dasc.DASC, 3, 5)
+    assert asked["given"][6] * annotations.n_annotations == pytest.approx(10_000)
+    assert (asked["batch_size"], asked["epochs"], asked["weight_decay"]) == (512, 25, 5e-4)
+    assert len(dasc_published.cells(5)) == 2 * 3 * 3 * 5

@@ -315,7 +315,7 @@ def pack(scan: Scan, n_rows: Any) -> PackedStore:
     workers = sorted_labels(census.workers)
     how = Packing(columns, _as_arrow(workers) if scan.named else None, _as_arrow(labels), order, n_rows(len(classes)))
     with asked(frame.engine):
-        packed = frame.by(scan.columns["task"]).map(how.packed, PACKED).kept()
+        packed = frame.by(scan.columns["task"], census.rows).map(how.packed, PACKED).kept()
     store = PackedStore(scan, census, packed, classes, kind, order, Ids(workers, what="workers"))
     if census.left_out:
         rows = census.left_out + census.rows

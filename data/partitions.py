@@ -16,6 +16,7 @@ import pyarrow as pa
 
 T = TypeVar("T")
 Map = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
+A_PARTITION = 2**21  # rows at the most, which one process sorts in memory
 VALUE = pa.schema({"value": pa.binary()})  # of a partition that is reduced
 
 
@@ -39,8 +40,8 @@ class Partitions(Protocol):
     def select(self, names: Sequence[str]) -> Partitions:
         """Return some of the columns."""
 
-    def by(self, column: str) -> Partitions:
-        """Return the rows in partitions of which each value of a column is in one alone."""
+    def by(self, column: str, n_rows: int) -> Partitions:
+        """Return the ``n_rows`` rows in partitions of which each value of a column is in one alone."""
 
     def map(self, function: Map, schema: pa.Schema) -> Partitions:
         """Return what a function makes of each partition, with the columns of the schema."""
@@ -68,6 +69,11 @@ def partitions_of(data: object) -> Partitions | None:
         return None
     found: Partitions = getattr(import_module(module, __package__), adapter)(data)
     return found
+
+
+def n_partitions(n_rows: int, n_slots: int) -> int:
+    """Return how many partitions rows are shuffled into: one for each of the engine's slots, or more of many rows."""
+    return max(n_slots, -(-n_rows // A_PARTITION))
 
 
 def values_of(partitions: Partitions, function: Callable[[Iterator[pa.RecordBatch]], T | None]) -> list[T]:

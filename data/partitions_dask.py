@@ -28,7 +28,7 @@ class DaskPartitions:
         """Return some of the columns."""
         return DaskPartitions(self.frame[list(names)])
 
-    def by(self, column: str) -> DaskPartitions:
+    def by(self, column: str, n_rows: int) -> DaskPartitions:
         """Return the rows shuffled, in as many partitions as they were in."""
         return DaskPartitions(self.frame.shuffle(column))
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .partitions import Map
-
-BYTES = 2**27  # of a partition's rows, about
+from .partitions import Map, n_partitions
 
 
 class RayPartitions:
@@ -29,13 +27,12 @@ class RayPartitions:
         """Return some of the columns."""
         return RayPartitions(self.frame.select_columns(list(names)))
 
-    def by(self, column: str) -> RayPartitions:
-        """Return the rows in as many blocks as there are processors, or more where these would be large."""
+    def by(self, column: str, n_rows: int) -> RayPartitions:
+        """Return the rows shuffled into blocks, as many as there are processors, or more of many rows."""
         import ray
 
-        there = self.frame.materialize()
-        n_blocks = max(int(ray.cluster_resources().get("CPU", 1)), -(-there.size_bytes() // BYTES))
-        return RayPartitions(there.repartition(n_blocks, keys=[column]))
+        n_blocks = n_partitions(n_rows, int(ray.cluster_resources().get("CPU", 1)))
+        return RayPartitions(self.frame.repartition(n_blocks, keys=[column]))
 
     def map(self, function: Map, schema: pa.Schema) -> RayPartitions:
         """Return the Dataset by ``map_batches``, of which each batch is a block."""

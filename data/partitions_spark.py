@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from .partitions import Map
+from .partitions import Map, n_partitions
 
 
 class SparkPartitions:
-    """A DataFrame of Spark, classic or by Spark Connect."""
+    """A DataFrame of Spark."""
 
     engine = "Spark"
 
@@ -29,10 +29,13 @@ class SparkPartitions:
         quoted = ["`{}`".format(name.replace("`", "``")) for name in names]
         return SparkPartitions(self.frame.select(*quoted))
 
-    def by(self, column: str) -> SparkPartitions:
-        """Return the rows in as many partitions as Spark makes of a shuffle."""
+    def by(self, column: str, n_rows: int) -> SparkPartitions:
+        """Return the rows shuffled into a few partitions: Spark's 200, each a task of its own, would take longer."""
+        session = self.frame.sparkSession
+        context = getattr(session, "sparkContext", None)
+        slots = context.defaultParallelism if context else int(session.conf.get("spark.sql.shuffle.partitions"))
         quoted = "`{}`".format(column.replace("`", "``"))
-        return SparkPartitions(self.frame.repartition(self.frame[quoted]))
+        return SparkPartitions(self.frame.repartition(n_partitions(n_rows, slots), self.frame[quoted]))
 
     def map(self, function: Map, schema: pa.Schema) -> SparkPartitions:
         """Return the frame by ``mapInArrow``."""

@@ -15,6 +15,7 @@ import numpy as np
 from ...data import Annotations
 from ...data.description import count_text
 from ...data.id_text import name_quoted, name_text
+from ...data.questions import workers_noun
 from ..fitted.posterior import Posterior
 from .beyond_chance import agreement_of
 from .facts import SURE, n_sure
@@ -60,7 +61,7 @@ class Verdict:
         why: the reasons, a clause each.
         labels: how many labels are doubtful and where they lie, a sentence each.
         workers: how many workers to review, and who and why, a sentence each.
-        next: what to do next.
+        next: what to do next, the page last.
     """
 
     trust: Trust
@@ -166,11 +167,12 @@ def _workers(of: Posterior) -> tuple[str, ...]:
     if not of.annotations.named:
         return ("The annotations name no workers, so that none can be reviewed.",)
     found, n = reviewed(of), of.annotations.n_workers
+    everyone = count_text(n, workers_noun(of.annotations.workers))
     if not len(found):
-        return (f"None of {count_text(n, 'worker')} is to be reviewed.",)
+        return (f"None of {everyone} is to be reviewed.",)
     first = found.head(SHOWN)
     verb = "is" if len(found) == 1 else "are"
-    said = [f"{len(found):,} of {count_text(n, 'worker')} {verb} to be reviewed (workers.csv)."]
+    said = [f"{len(found):,} of {everyone} {verb} to be reviewed (workers.csv)."]
     for name, row in first.iterrows():
         said.append(f"{name_text(name)}: {row['reason']}; {count_text(int(row['annotations']), 'annotation')}.")
     if len(found) > len(first):

@@ -128,7 +128,7 @@ class Panel:
         annotations = about.annotations
         judges, tasks = count_text(len(self.judges), "judge"), count_text(annotations.n_tasks, "task")
         found = [Alert(*one) for one in self.alerts]
-        first = render("opening", sentences=self.sentences, alerts=found, all_clear=[])
+        first = render("opening", verdict=None, sentences=self.sentences, alerts=found, all_clear=[])
         shown = tiles(about, None)
         if self.errors is not None:
             least = "" if self.errors.sees_shared else ", at most"

@@ -5,20 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from ...data import AnnotationError
-from ...data.id_text import name_text
 from ...data.majority import majority_accuracy
-from ...data.questions import workers_noun
 from ..checks.check_results import Checks
 from ..checks.discrepancy_result import LEVEL
-from ..findings.facts import SURE, beside_votes
 from ..findings.render import Findings
-from ..findings.review import reviewed
+from ..findings.verdict import Verdict, verdict
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, jeffreys
-from ..fitted.posterior import Posterior
 from ..scores.against_gold import against_gold
 from .subject import Subject
 
@@ -66,16 +61,10 @@ class GoldShare:
 
 @dataclass(frozen=True)
 class Overview:
-    """Facts on a fit, from which the page's sentences and alerts are made.
+    """Facts on a fit that the page says first, from which its alerts are made.
 
     Args:
-        n_tasks: the number of tasks.
-        unsure: tasks whose label has a probability below :data:`SURE`, the most uncertain first.
-        differing: the number of tasks with another label than the majority vote.
-        n_workers: how many rows there are of scores by worker; 0 where workers are not named.
-        noun: what they are: workers, or pairs of a worker and a question.
-        suspects: workers to review with the reason, those with the most annotations first.
-        accuracy: of the median worker; None where workers are not named.
+        verdict: on the fit.
         failed: titles of the predictive checks that failed with their p-values, the smallest first.
         n_checks: the number of checks made; None where there are none.
         gold: the share of right labels; None without gold labels.
@@ -83,13 +72,7 @@ class Overview:
         sampled: whether an engine fitted a likelihood, so that there is something to warn of and to check.
     """
 
-    n_tasks: int
-    unsure: tuple[str, ...] = ()
-    differing: int = 0
-    n_workers: int = 0
-    noun: str = "worker"
-    suspects: tuple[tuple[str, str], ...] = ()
-    accuracy: float | None = None
+    verdict: Verdict
     failed: tuple[tuple[str, float], ...] = ()
     n_checks: int | None = None
     gold: GoldShare | None = None
@@ -97,37 +80,22 @@ class Overview:
     sampled: bool = True
 
 
-def overview(subject: Subject, scores: pd.DataFrame | None, checks: Checks | None) -> Overview:
+def overview(subject: Subject, checks: Checks | None) -> Overview:
     """Return the facts that the page says first.
 
     Args:
         subject: of the page.
-        scores: the workers' scores; None where no worker is named.
         checks: predictive checks of the fit that leads; None where there are none.
     """
-    source, annotations = subject.source, subject.annotations
-    labels = source.labels
-    unsure = labels[labels["probability"] < SURE].sort_values("entropy", ascending=False, kind="stable")
     found = {} if checks is None else {r.title: r.p_value for r in checks.results.values() if r.p_value < LEVEL}
     return Overview(
-        n_tasks=annotations.n_tasks,
-        unsure=tuple(map(name_text, unsure.index)),
-        differing=int(beside_votes(source).differs.sum()),
-        n_workers=annotations.n_workers if annotations.named else 0,
-        noun=workers_noun(annotations.workers),
-        suspects=() if scores is None else _suspects(source),
-        accuracy=None if scores is None else float(scores["accuracy"].median()),
+        verdict=verdict(subject.source),
         failed=tuple(sorted(found.items(), key=lambda item: item[1])),
         n_checks=None if checks is None else len(checks.results),
         gold=_gold(subject),
         warnings=subject.findings.warnings,
         sampled=isinstance(subject.lead[1], Fitted),
     )
-
-
-def _suspects(source: Posterior) -> tuple[tuple[str, str], ...]:
-    """Workers to review with the reason, those with the most annotations first."""
-    return tuple((name_text(name), str(reason)) for name, reason in reviewed(source)["reason"].items())
 
 
 def _gold(subject: Subject) -> GoldShare | None:

@@ -13,7 +13,7 @@ from ...data.description import count_text
 from ...data.questions import tasks_of
 from ..findings.facts import SURE, n_sure
 from .overview import GoldShare, Overview
-from .said_first import alerts, all_clear, sentences
+from .said_first import alerts, all_clear, trust
 from .sections import Section
 from .subject import Subject
 from .templates import render
@@ -47,8 +47,15 @@ def standalone(template: str, **values: object) -> str:
 
 
 def opening(found: Overview) -> Markup:
-    """Return the page's opening: three sentences, the alerts, the weightiest first, and the passed tests."""
-    return render("opening", sentences=sentences(found), alerts=alerts(found), all_clear=all_clear(found))
+    """Return the page's opening: the verdict, the alerts, the weightiest first, and the passed tests."""
+    return render(
+        "opening",
+        verdict=found.verdict,
+        steps=found.verdict.next[:-1],  # the last one is this page
+        sentences=[trust(found)],
+        alerts=alerts(found),
+        all_clear=all_clear(found),
+    )
 
 
 def tiles(subject: Subject, gold: GoldShare | None) -> list[tuple[str, str]]:

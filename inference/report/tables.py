@@ -16,7 +16,7 @@ LONG = 12  # rows from which a table has a filter and a box of its own height
 WIDE, NARROW = 14, 8  # characters of a text below which it is not broken into lines: of the first column, of others
 MANY, CROWDED = 9, 13  # columns from which they are set closer, and from which their headings break anywhere
 WORD = 14  # characters of a word up to which it is not broken in a heading
-PRINTED = 50  # rows of a table that are printed
+PRINTED = 10  # rows of a table that are printed
 BESIDE = ("low", "high", "se")  # columns with the uncertainty of another one, written into its cells
 NOTHING = "–"  # for a missing value
 

@@ -39,9 +39,9 @@ def report(
 ) -> Path:
     """Write a page (HTML) on a fit: labels, workers, agreement, checks, data, prior, story and computation.
 
-    It begins with three sentences and with what to act on, the weightiest first: warnings of the engine, labels to
-    review, workers to review, checks that failed, a prior that outweighs the annotations, and labels that gold labels
-    show to be overconfident. A click on a task or a worker shows its details, and tables can be downloaded as CSV. The
+    It begins with the verdict (:class:`.Verdict`) and with what to act on, the weightiest first: warnings of the
+    engine, checks that failed, a prior that outweighs the annotations, and labels that gold labels show to be
+    overconfident. A click on a task or a worker shows its details, and tables can be downloaded as CSV. The
     page is one file that needs no network. The same fit, options and versions give the same bytes.
 
     Args:
@@ -77,7 +77,7 @@ def report(
     about = subject(source, fits, gold, seed)
     heading = _title(about) if title is None else title
     made = make_checks(about) if checks and about.source.rule is None else None
-    found = overview(about, about.scores, made if isinstance(made, Checks) else None)
+    found = overview(about, made if isinstance(made, Checks) else None)
     write_whole(path, page(heading, _lead(about), opening(found), tiles(about, found.gold), _sections(about, made)))
     return path
 

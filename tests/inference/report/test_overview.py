@@ -1,4 +1,4 @@
-"""The three sentences and what to act on: said of made findings, and found of made fits."""
+"""The verdict and what to act on: said of made findings, and found of made fits."""
 
 from dataclasses import replace
 
@@ -8,11 +8,12 @@ from made_fits import changed
 from report_pages import Page
 
 import crowdppl as cp
-from crowdppl.inference.findings.review import BELOW_CHANCE, SAYS_NOTHING
+from crowdppl.inference.findings.review import BELOW_CHANCE
+from crowdppl.inference.findings.verdict import Step, Verdict
 from crowdppl.inference.fitted.intervals import jeffreys
 from crowdppl.inference.report.overview import GoldShare, Overview, overview
 from crowdppl.inference.report.page import opening
-from crowdppl.inference.report.said_first import alerts, all_clear, sentences
+from crowdppl.inference.report.said_first import alerts, all_clear, trust
 from crowdppl.inference.report.subject import subject
 
 GOLD = GoldShare(tasks=100, right=0.8, low=0.73, high=0.86, promised=0.95, majority=0.7, chance=0.25)
@@ -24,73 +25,52 @@ OUTWEIGHED = cp.Finding(
     "the prior outweighs the annotations of 12 of 20 workers",
     "Smaller diagonal= weaken it",
 )
+DOUBTFUL = Verdict(
+    trust="with care",
+    why=("The chains do not agree.",),
+    labels=("88 of 500 labels are doubtful.", "The most doubtful: <t1>."),
+    workers=("1 of 20 workers is to be reviewed.", f"<w2>: {BELOW_CHANCE}."),
+    next=(
+        Step("20 tasks to label", "crowdppl next-gold DIR", "cp.next_gold(fit, 20)"),
+        Step("a page", "crowdppl report DIR", "fit.report(path)"),
+    ),
+)
 WORST = Overview(
-    n_tasks=500,
-    unsure=tuple(f"t{i}" for i in range(88)),
-    differing=31,
-    n_workers=20,
-    suspects=(("w1", SAYS_NOTHING), ("<w2>", BELOW_CHANCE), ("w3", SAYS_NOTHING)),
-    accuracy=0.734,
+    DOUBTFUL,
     failed=(("Agreement of pairs of workers", 0.0004), ("Annotations of each class", 0.031)),
     n_checks=4,
     gold=GOLD,
     warnings=cp.Findings([RHAT, OUTWEIGHED]),
 )
-BEST = Overview(n_tasks=500, n_workers=20, accuracy=0.9, n_checks=4, gold=replace(GOLD, promised=0.82))
+BEST = Overview(Verdict("yes", (), (), (), ()), n_checks=4, gold=replace(GOLD, promised=0.82))
 
 
-def test_three_sentences_say_what_is_found():
-    labels, workers, trust = sentences(WORST)
-    assert labels == (
-        "412 of 500 labels (82%) are certain (probability at least 0.9), 88 should be reviewed, and on 31 tasks the "
-        "label is not the majority vote."
-    )
-    assert (
-        workers
-        == "3 of 20 workers should be reviewed (w1, <w2>, w3); the median worker is right with probability 0.73."
-    )
-    assert trust == (
+def test_how_far_to_trust_the_labels_is_by_gold_labels_and_checks():
+    assert trust(WORST) == (
         "On 100 gold tasks 80% of the labels are right (90% interval 73.0% to 86.0%) and 70% of the majority votes; "
         "the labels’ probabilities promised 95%, which is too much, and the story failed 2 of 4 checks against the "
         "annotations."
     )
 
 
-def test_three_sentences_of_a_fit_of_which_all_is_well():
-    labels, workers, trust = sentences(BEST)
-    assert labels == "All 500 labels are certain (probability at least 0.9), and no label differs from a majority vote."
-    assert workers == "None of 20 workers is to be reviewed; the median worker is right with probability 0.90."
-    assert trust == (
-        "On 100 gold tasks 80% of the labels are right (90% interval 73.0% to 86.0%) and 70% of the majority votes; "
-        "the labels’ probabilities promised 82%, and the story passed all 4 checks against the annotations."
-    )
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        (
-            {"gold": None},
-            "There are no gold labels to say how often the labels are right, and the story passed all 4 checks",
-        ),
+        ({}, "promised 82%, and the story passed all 4 checks"),
+        ({"gold": None}, "There are no gold labels to say how often the labels are right, and the story passed all 4"),
         ({"n_checks": None}, "and the story was not checked against the annotations."),
         ({"sampled": False, "n_checks": None}, "and without a likelihood nothing checks the method"),
-        ({"n_workers": 0, "accuracy": None}, "The annotations name no workers, so that none can be reviewed."),
-        ({"n_tasks": 1}, "The label is certain (probability at least 0.9)"),
-        ({"unsure": ("a",), "n_tasks": 2}, "1 of 2 labels (50%) is certain (probability at least 0.9), 1 should be"),
     ],
 )
-def test_sentences_are_of_what_there_is(changes, said):
-    assert said in " ".join(sentences(replace(BEST, **changes)))
+def test_the_sentence_is_of_what_there_is(changes, said):
+    assert said in trust(replace(BEST, **changes))
 
 
 def test_alerts_come_in_the_order_of_their_weight():
     found = alerts(WORST)
-    assert [one.anchor for one in found] == ["convergence", "labels", "workers", "checks", "prior", "gold"]
+    assert [one.anchor for one in found] == ["convergence", "checks", "prior", "gold"]
     assert [one.title for one in found] == [
         "Warnings of the fit",
-        "88 labels to review",
-        "3 workers to review",
         "2 of 4 checks failed",
         "The prior outweighs the annotations",
         "The labels are overconfident",
@@ -98,12 +78,10 @@ def test_alerts_come_in_the_order_of_their_weight():
     assert all_clear(WORST) == []
 
 
-@pytest.mark.parametrize("left_out", range(6))
+@pytest.mark.parametrize("left_out", range(4))
 def test_without_a_cause_there_is_no_alert_and_the_others_keep_their_order(left_out):
     without = [
         {"warnings": cp.Findings([OUTWEIGHED])},
-        {"unsure": ()},
-        {"suspects": ()},
         {"failed": ()},
         {"warnings": cp.Findings([RHAT])},
         {"gold": None},
@@ -112,11 +90,9 @@ def test_without_a_cause_there_is_no_alert_and_the_others_keep_their_order(left_
     assert alerts(replace(WORST, **without[left_out])) == every[:left_out] + every[left_out + 1 :]
 
 
-def test_alerts_name_who_and_what_they_are_about():
-    engine, labels, workers, checks, prior, gold = (" ".join(one.texts) for one in alerts(WORST))
+def test_alerts_name_what_they_are_about():
+    engine, checks, prior, gold = (" ".join(one.texts) for one in alerts(WORST))
     assert engine == "R̂ = 1.2 for prevalence[class a]: the chains do not agree."
-    assert "t0, t1, t2, t3, t4 and 83 more" in labels
-    assert all(f"{name}: {why}." in workers for name, why in WORST.suspects)
     assert "Agreement of pairs of workers (p = 0.0004); Annotations of each class (p = 0.031)" in checks
     assert prior == "The prior outweighs the annotations of 12 of 20 workers. Smaller diagonal= weaken it."
     assert "95.0% are right; 80.0% are, of 100 gold tasks (90% interval 73.0% to 86.0%)" in gold
@@ -126,15 +102,18 @@ def test_a_clear_engine_and_failed_checks_do_not_contradict_each_other():
     (said,) = all_clear(replace(WORST, warnings=cp.Findings([OUTWEIGHED])))
     assert said == ("The engine gave no warnings: nothing points to the computation as the reason why checks failed.")
     assert "which speaks for the computation, and not for the story" in " ".join(all_clear(BEST))
-    assert len(all_clear(BEST)) == 5
+    assert len(all_clear(BEST)) == 3
 
 
-def test_names_are_escaped_where_they_are_said_first():
-    page = Page(opening(replace(WORST, unsure=("<script>alert(1)</script>",))))
-    assert not page.all("script", "w2")
-    assert "<script>alert(1)</script>" in page.all("ol")[0]["text"]
-    assert [e["href"] for e in page.all("a")] == ["#convergence", "#labels", "#workers", "#checks", "#prior", "#gold"]
-    assert len([e for e in page.all("p") if "ol" not in e["inside"]]) == 3
+def test_the_page_begins_with_the_verdict_and_names_are_escaped():
+    page = Page(opening(WORST))
+    assert not page.all("t1", "w2")
+    said = next(e for e in page.all("div") if e.get("id") == "said")["text"]
+    lines = [line for heading, of_it in DOUBTFUL.sections.items() for line in (heading, *of_it)]
+    places = [said.index(line) for line in [*lines, DOUBTFUL.next[0].command, trust(WORST)]]
+    assert places == sorted(places)
+    assert "crowdppl report" not in said
+    assert [e["href"] for e in page.all("a")] == ["#convergence", "#checks", "#prior", "#gold"]
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +129,7 @@ def gold_fit(em_fits):
 
 def found_of(fit, checks=None):
     about = subject(fit, None, None, 0)
-    return overview(about, about.scores, checks)
+    return overview(about, checks)
 
 
 def test_overconfidence_is_a_promise_above_the_interval_of_the_share_that_is_right(gold_fit):
@@ -178,27 +157,10 @@ def test_gold_labels_that_fewer_labels_match_than_guesses_would_are_told_before_
     found = found_of(against)
     assert found.gold.contradicts
     assert found.gold.high < 1 / 3
-    titles = [one.title for one in alerts(replace(found, warnings=WORST.warnings, unsure=("3",)))]
-    assert titles[:3] == ["Warnings of the fit", "The gold labels contradict the labels", "1 label to review"]
+    titles = [one.title for one in alerts(replace(found, warnings=WORST.warnings))]
+    assert titles[:2] == ["Warnings of the fit", "The gold labels contradict the labels"]
     assert "The labels are overconfident" not in titles
     assert not found_of(gold_fit).gold.contradicts
-
-
-def test_labels_differ_from_the_majority_vote_where_one_class_has_the_most_annotations(gold_fit):
-    fit = gold_fit
-    votes = fit.annotations.votes()
-    expected = sum(
-        int(row.argmax() != task % 3) for task, row in enumerate(votes) if (row == row.max()).sum() == 1 and row.max()
-    )
-    assert found_of(fit).differing == expected
-
-
-def test_unsure_labels_are_those_below_the_threshold_the_most_uncertain_first(gold_fit):
-    posterior = np.array(gold_fit.posterior)
-    posterior[4], posterior[7] = [0.4, 0.35, 0.25], [0.89, 0.06, 0.05]
-    found = found_of(changed(gold_fit, stored_posterior=posterior))
-    assert found.unsure == ("4", "7")
-    assert found.n_tasks == 12
 
 
 def test_the_page_has_the_warnings_of_the_fit_and_no_notes(gold_fit):
@@ -210,6 +172,5 @@ def test_the_page_has_the_warnings_of_the_fit_and_no_notes(gold_fit):
 def test_a_baseline_has_sentences_and_no_word_of_an_engine(gold_fit):
     found = found_of(cp.fit("majority_vote", gold_fit.annotations))
     assert not found.sampled
-    assert found.differing == 0
     assert "engine" not in " ".join(all_clear(found))
-    assert "without a likelihood" in sentences(found)[2]
+    assert "without a likelihood" in trust(found)

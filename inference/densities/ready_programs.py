@@ -17,8 +17,8 @@ import platform
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -35,7 +35,15 @@ from .program_cache import READY, ROOM, folder_in_use, free_bytes
 PACKAGE = __name__.split(".", maxsplit=1)[0]
 ROOMS = ("data", "models", "inference")  # whose code programs follow from
 LIBRARIES = ("jax", "jaxlib", "numpyro", "optax", "numpy")
-SILENT = ("cache", "log", "trace", "dump", "dir")  # in the names of options of JAX's that no program depends on
+MIN_SECONDS_OPTION = "jax_persistent_cache_min_compile_time_secs"
+SILENT = (
+    "cache",
+    "log",
+    "trace",
+    "dump",
+    "dir",
+    "_secs",
+)  # in the names of options of JAX's that no program depends on
 LONGEST = 1_000  # identifiers that are described one by one
 ANYWHERE = (PACKAGE, "jax", "jaxlib", "numpy", "optax", "builtins")  # where classes that are described may be from
 
@@ -90,13 +98,30 @@ def ready(
         shape[:] = [of_found]
         return tuple(found)
 
-    program = jax.jit(flat, compiler_options=dict(options)).lower(*leaves).compile()
+    flat.__name__ = flat.__qualname__ = f"ready_{path.name[:16]}"
+    lowered = jax.jit(flat, compiler_options=dict(options)).lower(*leaves)
+    with _out_of_jax_cache():
+        program = lowered.compile()
     with suppress(Exception):  # such as calls back to Python, which no other process has
         skeleton = jax.tree.unflatten(shape[0], list(range(shape[0].num_leaves)))
         content = zlib.compress(pickle.dumps((*serialize_executable.serialize(program), skeleton)), 1)
         if free_bytes(folder) > ROOM:
             _write(path, content)
     return partial(_run, program, shape[0])
+
+
+@contextmanager
+def _out_of_jax_cache() -> Iterator[None]:
+    """Have JAX's cache keep none of what is compiled: an executable that comes from there is not whole when it is kept.
+
+    Names have the digest, so that there is none of another process either.
+    """
+    before = jax.config.values[MIN_SECONDS_OPTION]
+    jax.config.update(MIN_SECONDS_OPTION, 1e9)
+    try:
+        yield
+    finally:
+        jax.config.update(MIN_SECONDS_OPTION, before)
 
 
 def _loaded(content: bytes) -> Callable[[Sequence[Any]], Any]:

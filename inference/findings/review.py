@@ -50,7 +50,6 @@ ITERATIONS = 200
 CLOSE = 1e-6  # change of a share at which EM ends
 
 
-@once
 def review(of: Posterior | Fitted) -> pd.DataFrame:
     """Return which workers to review, and why.
 
@@ -63,6 +62,11 @@ def review(of: Posterior | Fitted) -> pd.DataFrame:
     Returns:
         By worker: review, a bool, and reason, empty where there is none.
     """
+    return _review(of if isinstance(of, Fitted) or of.only is None else of.only)
+
+
+@once
+def _review(of: Posterior | Fitted) -> pd.DataFrame:
     annotations = of.annotations
     reasons = _by_findings(of)
     for worker, said in spammers(of).items():

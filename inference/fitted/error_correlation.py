@@ -27,6 +27,7 @@ drawn.
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -40,7 +41,7 @@ from .posterior import Posterior
 
 DRAWS = (20, 100)  # of the true labels and of the tasks' weights, at the least and at the most
 NUMBERS = 2e6  # annotations in all of these draws, about
-LOOKED_AT = 1_000_000  # annotations; of more a sample of the tasks
+LOOKED_AT = 250_000  # annotations; of more a sample of the tasks
 
 
 BLIND = "; this story lets workers err independently of each other, and is nearly blind to errors that they share: "
@@ -99,7 +100,7 @@ class ErrorCorrelation:
 def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERVAL, seed: int = 0) -> ErrorCorrelation:
     """Say how much workers err together, and like how many independent ones they count.
 
-    Of more than a million annotations it is said by a random sample of the tasks that has about so many.
+    Of more than 250,000 annotations it is said by a random sample of the tasks that has about so many.
 
     Args:
         source: a fit or a stack, whose label posterior the true labels are drawn from; or :class:`.Annotations`, whose
@@ -117,6 +118,22 @@ def error_correlation(source: Any, gold: Any = None, *, interval: float = INTERV
     """
     if not isinstance(source, Annotations | Fitted | Posterior):
         raise TypeError(f"a fit by cp.fit, a stack, or annotations are needed, got a {type(source).__name__}")
+    if isinstance(source, Posterior) and source.only is not None:
+        source = source.only
+    if gold is None and isinstance(source, Fitted):
+        known = _known.setdefault(source, {})
+        if (interval, seed) not in known:
+            known[interval, seed] = _error_correlation(source, None, interval, seed)
+        return known[interval, seed]
+    return _error_correlation(source, gold, interval, seed)
+
+
+_known: WeakKeyDictionary[Fitted, dict[tuple[float, int], ErrorCorrelation]] = WeakKeyDictionary()
+
+
+def _error_correlation(
+    source: Annotations | Fitted | Posterior, gold: Any, interval: float, seed: int
+) -> ErrorCorrelation:
     annotations = source if isinstance(source, Annotations) else source.annotations
     if not annotations.named:
         raise AnnotationError("the annotations name no workers, so that nobody's errors can be told apart")

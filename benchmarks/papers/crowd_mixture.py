@@ -51,6 +51,16 @@ def nameless(annotations: Annotations) -> Annotations:
     return annotations.replace(worker=None, workers=Ids())
 
 
+def each_alone(annotations: Annotations) -> Annotations:
+    """The annotations as of a worker of its own each, which the paper's rivals have in the *Global* setting."""
+    import numpy as np
+
+    from crowdppl.data import Ids
+
+    n = annotations.n_rows
+    return annotations.replace(worker=np.arange(n, dtype=np.int32), workers=Ids.range(n))
+
+
 def first_majority(annotations: Annotations) -> dict[Any, Any]:
     """The most frequent class of every annotated task, the first one of a tie, as in the authors' program."""
     import numpy as np
@@ -66,6 +76,7 @@ def trained(
     prior: str = "default",
     *,
     named: bool = True,
+    alone: bool = False,
     restarts: int = 1,
     **training: Any,
 ) -> tuple[Any, Any]:
@@ -76,6 +87,7 @@ def trained(
         annotations: tasks with features.
         prior: one of :data:`PRIORS`; CMM is as published with ``"one each"``.
         named: whether DL-DS and DL-EM know the workers; else they have one confusion matrix for all annotations.
+        alone: whether each annotation is of a worker of its own for them, as :func:`each_alone` has it.
         restarts: of CMM as published.
         training: ``classifier``, ``seed`` and options of the training.
 
@@ -89,8 +101,10 @@ def trained(
     training = {"progress": False, **training}
     without = nameless(annotations)
     if method in ("DL-DS", "DL-EM"):
-        story, told, alone = ("dawid_skene", annotations, {}) if named else ("cmm", without, {"groups": 1})
-        options = {**alone, **PRIORS[prior]}
+        story, told, one = ("dawid_skene", annotations, {}) if named else ("cmm", without, {"groups": 1})
+        if alone:
+            story, told, one = "dawid_skene", each_alone(annotations), {"constant_workers": "keep"}
+        options = {**one, **PRIORS[prior]}
         if method == "DL-DS":
             aggregated = fit(story, told, **options, seed=training["seed"], progress=training["progress"])
             return label_then_train(aggregated, told, **training), aggregated

@@ -8,7 +8,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.benchmarks.papers import cmm_labelme, cmm_simulated
-from crowdppl.benchmarks.papers.crowd_mixture import above_by_prior, converged_at
+from crowdppl.benchmarks.papers.crowd_mixture import above_by_prior, converged_at, each_alone, trained
 from crowdppl.benchmarks.papers.setups import three_gaussians, worker_groups
 from crowdppl.inference.scores import confusion_divergences
 
@@ -29,6 +29,16 @@ def test_networks_that_are_perturbed_more_annotate_worse():
     group = worker_groups(60, 0)[np.asarray(annotations.worker)]
     shares = [right[group == g].mean() for g in range(3)]
     assert shares[0] > shares[1] > shares[2] > 1 / 3
+
+
+def test_each_annotation_is_of_a_worker_of_its_own_for_the_rivals_without_names():
+    annotations = three_gaussians(5, 0, n_tasks=12)[0]
+    alone = each_alone(annotations)
+    assert (alone.n_workers, alone.n_rows) == (60, 60)
+    assert alone.n_by_worker().tolist() == [1] * 60
+    np.testing.assert_array_equal(alone.votes(), annotations.votes())
+    _, labelled = trained("DL-DS", annotations, alone=True, classifier="mlp", epochs=1, seed=0)
+    assert labelled.n_workers == 60
 
 
 def test_convergence_is_counted_from_the_last_epoch_that_moved():
@@ -149,7 +159,8 @@ def test_labelmes_tables_have_the_papers_figures_beside_ours():
         ]
     )
     three, four = cmm_labelme.EXPERIMENT.tables(frame).values()
-    assert three.loc[("DL-DS", "global", "default", "paper's"), "paper"] == 14.08
+    assert three.loc[("DL-DS", "each alone", "default", "paper's"), "paper"] == 14.08
+    assert np.isnan(three.loc[("DL-DS", "global", "default", "paper's"), "paper"])
     assert three.loc[("CMM", "global", "one each", "paper's"), "test accuracy, %"] == "80.5 ± 0.7"
     assert four.loc[("DL-EM", "one each"), "G-JS, paper"] == 0.259
     assert set(cmm_labelme.EXPERIMENT.figures(frame)) == {"accuracies"}

@@ -15,7 +15,7 @@ from .kinds import listed_classes
 from .long import Missing, csv_fields, long_fields
 from .nested import nested_rows, read_nested
 from .repeats import Repeats
-from .tags import tag_fields
+from .tags import Empty, tag_fields
 from .text_files import check_encoding, check_roles, suffix_of
 from .wide import count_rows, matrix_rows
 
@@ -215,7 +215,8 @@ class Constructors:
         task: str = "task",
         worker: str | None = "worker",
         tags: str = "tags",
-        separator: str = "|",
+        separator: str | None = None,
+        empty: Empty = "refuse",
         known: Iterable[Any] | None = None,
         gold: Any = None,
         **options: Any,
@@ -228,18 +229,22 @@ class Constructors:
             frame: a table with one row for each annotation.
             task: the column of tasks.
             worker: the column of workers; None where no worker is named.
-            tags: the column of tags: lists, or text with a separator, such as "sports|politics". An empty cell is of a
-                worker who gave no tag.
-            separator: between the tags of a text.
+            tags: the column of tags: lists, or text with a separator, such as "sports|politics".
+            separator: between the tags of a text; None for "|", where no text may be taken apart by a comma or a
+                semicolon instead.
+            empty: what an empty cell is: ``"no"`` of a worker who gave no tag, ``"drop"`` a row to leave out, or
+                ``"refuse"`` to ask which. A list without tags is of a worker who gave none.
             known: all tags in the wanted order, also those that nobody gave; else the tags used, as they come.
             gold: true tags of some tasks: a dictionary task -> tags, or a table with the columns of tasks and tags.
             **options: as for `from_frame`.
 
         Raises:
-            AnnotationError: a cell is no list of tags, a tag is none of `known`, there are fewer than two tags, or as
-                for `from_frame`.
+            AnnotationError: a cell is empty or no list of tags, a text may be one tag or several, a tag is none of
+                `known`, there are fewer than two tags, or as for `from_frame`.
+            UnknownNameError: `empty` is another word.
         """
-        return cls.from_frame(**tag_fields(frame, task, worker, tags, separator, known, gold) | options)
+        own: dict[str, Any] = {"separator": separator, "empty": empty, "known": known, "gold": gold}
+        return cls(**tag_fields(frame, task=task, worker=worker, tags=tags, **own, **options))
 
     @classmethod
     def from_csv(

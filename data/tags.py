@@ -3,30 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal, get_args
 
+import numpy as np
 import pandas as pd
 
 from .column_names import missing_column
-from .errors import AnnotationError
+from .columns import row_number
+from .errors import AnnotationError, check_name
 from .frames import as_frame
+from .long import long_fields
 from .questions import QUESTION
 
 NO, YES = "no", "yes"
 """The classes: whether a tag is given."""
 
 
+Empty = Literal["refuse", "no", "drop"]
+
+SEPARATORS = ("|", ";", ",")
+"""Characters that may stand between the tags of a text, of which the first is taken for one by itself."""
+
+
 def tag_fields(
-    frame: Any, task: str, worker: str | None, tags: str, separator: str, known: Iterable[Any] | None, gold: Any
+    frame: Any,
+    *,
+    task: str,
+    worker: str | None,
+    tags: str,
+    separator: str | None,
+    empty: Empty,
+    known: Iterable[Any] | None,
+    gold: Any,
+    **options: Any,
 ) -> dict[str, Any]:
-    """Return the arguments of `Annotations.from_frame` of a table of tags: see :meth:`.Annotations.from_tags`."""
+    """Return the fields of `Annotations` of a table of tags: see :meth:`.Annotations.from_tags`."""
+    check_name("value of empty", empty, get_args(Empty))
     table = as_frame(frame).to_pandas()
     for role, name in (("task", task), ("worker", worker), ("tags", tags)):
         if name is not None and name not in table.columns:
             raise missing_column(name, role, table.columns, "the table")
-    given = [_tags(value, separator, f"column {tags!r}, row {row}") for row, value in enumerate(table[tags].tolist())]
-    by_task = {name: _tags(value, separator, f"gold of {name!r}") for name, value in _pairs(gold, task, tags)}
-    used = dict.fromkeys(tag for row in [*given, *by_task.values()] for tag in row)
+    places = [f"column {tags!r}, {row_number(row)}" for row in range(len(table))]
+    values = table[tags].tolist()
+    of_gold = {name: (value, f"gold of {name!r}") for name, value in _pairs(gold, task, tags)}
+    separator = _separator([*zip(values, places, strict=True), *of_gold.values()]) if separator is None else separator
+    row = np.array([i for i, value in enumerate(values) if empty != "drop" or not _is_empty(value)], int)
+    given = [_tags(values[i], separator, places[i], empty) for i in row.tolist()]
+    by_task = {name: _tags(value, separator, where, "no") for name, (value, where) in of_gold.items()}
+    used = dict.fromkeys(tag for each in [*given, *by_task.values()] for tag in each)
     all_tags = list(used if known is None else dict.fromkeys(known))
     if unknown := [tag for tag in used if tag not in all_tags]:
         raise AnnotationError(f"the tag {unknown[0]!r} is none of known=[{', '.join(map(repr, all_tags))}]; add it")
@@ -34,14 +58,35 @@ def tag_fields(
         raise AnnotationError(
             f"column {tags!r}: the tags are {all_tags}, and two are needed, each a question; of one, label it yes or no"
         )
-    columns = [name for name in table.columns if name != tags]
-    rows = table[columns].loc[table.index.repeat(len(all_tags))].reset_index(drop=True)
-    rows[QUESTION] = pd.Series(all_tags * len(table), dtype=object)
-    rows["label"] = [YES if tag in row else NO for row in given for tag in all_tags]
-    found = {"frame": rows, "task": task, "worker": worker, "label": "label", "question": QUESTION}
+    row = np.repeat(row, len(all_tags))
+    rows = table[[name for name in table.columns if name != tags]].iloc[row].reset_index(drop=True)
+    rows[QUESTION] = pd.Series(all_tags * len(given), dtype=object)
+    rows["label"] = [YES if tag in each else NO for each in given for tag in all_tags]
     if by_task:
-        found["gold"] = {(name, tag): YES if tag in row else NO for name, row in by_task.items() for tag in all_tags}
-    return found | {"classes": [NO, YES]}
+        pairs = {(name, tag): YES if tag in each else NO for name, each in by_task.items() for tag in all_tags}
+        options |= {"gold": pairs}
+    roles: dict[str, Any] = {"task": task, "worker": worker, "label": "label", "question": QUESTION}
+    options = roles | {"classes": [NO, YES]} | options
+    return long_fields(rows, where=lambda place: row_number(int(row[place])), **options)
+
+
+def _separator(cells: Iterable[tuple[Any, str]]) -> str:
+    """Return what separates the tags of texts where nobody says it.
+
+    Raises:
+        AnnotationError: a text may have several tags, by another character than the usual one.
+    """
+    texts = [(value, where) for value, where in cells if isinstance(value, str)]
+    if any(SEPARATORS[0] in text for text, _ in texts):
+        return SEPARATORS[0]
+    for text, where in texts:
+        for character in SEPARATORS[1:]:
+            if character in text:
+                raise AnnotationError(
+                    f"{where}: {text!r} may be one tag or several; separator={character!r} takes it apart, and "
+                    f"separator={SEPARATORS[0]!r} keeps it as one"
+                )
+    return SEPARATORS[0]
 
 
 def _pairs(gold: Any, task: str, tags: str) -> Iterable[tuple[Any, Any]]:
@@ -55,12 +100,28 @@ def _pairs(gold: Any, task: str, tags: str) -> Iterable[tuple[Any, Any]]:
     return zip(table[task].tolist(), table[tags].tolist(), strict=True)
 
 
-def _tags(value: Any, separator: str, where: str) -> list[Any]:
-    """The tags of one cell, each once: a list, or text with a separator; an empty cell has none."""
+def _is_empty(value: Any) -> bool:
+    """Return whether a cell says nothing: it is missing, or a text without a letter. An empty list says: no tag."""
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or (not isinstance(value, Iterable) and bool(pd.isna(value)))
+
+
+def _tags(value: Any, separator: str, where: str, empty: Empty) -> list[Any]:
+    """The tags of one cell, each once: a list, or text with a separator.
+
+    Raises:
+        AnnotationError: it is empty and nobody says what that means, or it is something else.
+    """
+    if _is_empty(value):
+        if empty == "no":
+            return []
+        raise AnnotationError(
+            f"{where}: the cell is empty; empty='no' says that the worker gave no tag there, and empty='drop' leaves "
+            "such rows out; a list without tags, [], needs neither"
+        )
     if isinstance(value, str):
         return list(dict.fromkeys(part for part in map(str.strip, value.split(separator)) if part))
-    if value is None or (not isinstance(value, Iterable) and pd.isna(value)):
-        return []
     if not isinstance(value, Iterable) or isinstance(value, Mapping | bytes):
         raise AnnotationError(
             f"{where}: {value!r} is no list of tags; a list is needed, or text such as 'a{separator}b'"

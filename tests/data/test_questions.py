@@ -228,7 +228,7 @@ TAGGED = pd.DataFrame({"task": ["a", "a", "b"], "worker": ["x", "y", "x"], "tags
 
 
 def test_tags_are_questions_of_yes_and_no():
-    annotations = cp.Annotations.from_tags(TAGGED, gold={"b": ["politics"]})
+    annotations = cp.Annotations.from_tags(TAGGED, empty="no", gold={"b": ["politics"]})
     assert list(annotations.questions) == ["sports", "politics"]
     assert list(annotations.classes) == ["no", "yes"]
     assert cells(annotations) == sorted(
@@ -245,25 +245,39 @@ def test_tags_are_questions_of_yes_and_no():
 
 
 def test_lists_of_tags_and_other_separators_are_the_same():
-    wanted = cells(cp.Annotations.from_tags(TAGGED))
-    listed = TAGGED.assign(tags=[["sports", "politics"], ["sports", "sports"], None])
+    wanted = cells(cp.Annotations.from_tags(TAGGED, empty="no"))
+    listed = TAGGED.assign(tags=[["sports", "politics"], ["sports", "sports"], []])
     comma = TAGGED.assign(tags=TAGGED["tags"].str.replace("|", ","))
     assert cells(cp.Annotations.from_tags(listed)) == wanted
-    assert cells(cp.Annotations.from_tags(comma, separator=",")) == wanted
+    assert cells(cp.Annotations.from_tags(comma, separator=",", empty="no")) == wanted
 
 
 def test_all_known_tags_are_asked():
-    annotations = cp.Annotations.from_tags(TAGGED, known=["politics", "sports", "arts"])
+    annotations = cp.Annotations.from_tags(TAGGED, empty="no", known=["politics", "sports", "arts"])
     assert list(annotations.questions) == ["politics", "sports", "arts"]
     assert annotations.votes()[annotations.question == 2].tolist() == [[2, 0], [1, 0]]
 
 
 def test_tags_that_cannot_be_are_refused_with_their_place():
     with pytest.raises(cp.AnnotationError, match="the tag 'politics' is none of known="):
-        cp.Annotations.from_tags(TAGGED, known=["sports", "arts"])
+        cp.Annotations.from_tags(TAGGED, empty="no", known=["sports", "arts"])
     with pytest.raises(cp.AnnotationError, match=r"column 'tags', row 2: 3.*no list of tags"):
         cp.Annotations.from_tags(TAGGED.assign(tags=[["a"], ["b"], 3]))
     with pytest.raises(cp.AnnotationError, match=r"tags are \['sports'\], and two are needed"):
         cp.Annotations.from_tags(TAGGED.assign(tags="sports"))
     with pytest.raises(cp.AnnotationError, match="labels"):
         cp.Annotations.from_tags(TAGGED, tags="labels")
+    with pytest.raises(cp.AnnotationError, match=r"column 'tags', row 1: 'x,y' may be one tag.*separator=','"):
+        cp.Annotations.from_tags(TAGGED.assign(tags=["a", "x,y", "z"]))
+    assert len(cp.Annotations.from_tags(TAGGED.assign(tags=["a", "x,y", "z"]), separator="|").questions) == 3
+    with pytest.raises(cp.AnnotationError, match="row 2"):
+        cp.Annotations.from_tags(TAGGED.assign(task=["a", "b", None]), empty="no")
+
+
+@pytest.mark.parametrize("nothing", ["", "  ", None, np.nan])
+def test_an_empty_cell_of_tags_says_nothing_unless_somebody_says_what(nothing):
+    table = TAGGED.assign(tags=["sports|politics", "sports", nothing])
+    with pytest.raises(cp.AnnotationError, match="column 'tags', row 2: the cell is empty; empty='no'"):
+        cp.Annotations.from_tags(table)
+    assert cells(cp.Annotations.from_tags(table, empty="no")) == cells(cp.Annotations.from_tags(TAGGED, empty="no"))
+    assert cells(cp.Annotations.from_tags(table, empty="drop")) == cells(cp.Annotations.from_tags(TAGGED[:2]))

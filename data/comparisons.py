@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,12 +13,12 @@ from scipy.sparse.csgraph import connected_components
 from .abstentions import abstentions_of
 from .arrays import read_only
 from .column_names import plain
-from .columns import Column, encode, row_number
-from .errors import AnnotationError, warn
+from .columns import Column, Where, encode, row_number
+from .errors import AnnotationError, check_name, warn
 from .frames import as_frame, take_column
 from .ids import Ids
 from .kinds import SIDES, Pairwise, encode_labels, sorted_labels
-from .long import long_fields
+from .long import Missing, before, long_fields, rows_kept
 from .text_files import check_roles
 
 KIND = Pairwise()
@@ -30,7 +30,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 }
 """By class the labels that stand for it, in small letters and digits alone."""
 
-OPTIONS = ("classes", "workers", "gold", "features", "worker_features", "repeats")
+OPTIONS = ("classes", "workers", "gold", "features", "worker_features", "repeats", "missing")
 """Those of `Annotations.from_frame` that comparisons take, beside columns and abstentions."""
 
 TASK = "task"
@@ -75,22 +75,30 @@ def comparison_fields(
     check_roles(roles | {"count": count, "seconds": seconds})
     if task is not None and prompt is not None:
         raise AnnotationError("task= and prompt= both say what is asked of a pair; give one of them")
-    shown = _encoded(frame, left, "left"), _encoded(frame, right, "right")
+    own = {"left": left, "right": right, "worker": worker, "label": label, "task": task, "prompt": prompt}
+    if any(value is None or value != value for value in abstentions_of(abstain)):
+        own["label"] = None  # an empty label is an abstention
+    columns = {f"column {name!r}": take_column(frame, name, role) for role, name in own.items() if name is not None}
+    kept = rows_kept(columns, check_name("value of missing", options.pop("missing", "refuse"), get_args(Missing)))
+    where = before(kept, row_number)
+    if len(kept) < len(frame):
+        frame = as_frame(frame.to_pandas().iloc[kept].reset_index(drop=True))
+    shown = _encoded(frame, left, "left", where), _encoded(frame, right, "right", where)
     items = Ids(sorted_labels(Ids(dict.fromkeys([*shown[0].ids, *shown[1].ids]), what="items")), what="items")
     sides = np.column_stack([column.aligned(items, "items").codes for column in shown])
     if (alike := np.flatnonzero(sides[:, 0] == sides[:, 1])).size:
         row = int(alike[0])
         raise AnnotationError(
-            f"columns {left!r} and {right!r}, {row_number(row)}: {items[int(sides[row, 0])]!r} is compared with "
+            f"columns {left!r} and {right!r}, {where(row)}: {items[int(sides[row, 0])]!r} is compared with "
             "itself; leave the row out, or mend one of the two items"
         )
     named = prompt if task is None else task
-    asked = None if named is None else _encoded(frame, named, "prompt" if task is None else "task")
+    asked = None if named is None else _encoded(frame, named, "prompt" if task is None else "task", where)
     ids, first = _tasks(sides, items, asked, by_pair=task is None, columns=(left, right))
     is_mirrored = sides[:, 0] != sides[first, 0]
     abstentions = abstentions_of(abstain)
     said_of = take_column(frame, label, "label")
-    said = _sides_said(said_of, label, sides, items, Words((left, right), meaning), abstentions)
+    said = _sides_said(said_of, label, where, sides, items, Words((left, right), meaning), abstentions)
     mirror = KIND.mirror(len(SIDES))
     labels = [
         value if isinstance(value, _Abstention) else SIDES[mirror[value] if swapped else value]
@@ -115,6 +123,7 @@ def comparison_fields(
         abstain=abstain,
         kind=KIND,
         mirrored=is_mirrored,
+        where=where,
         tell=tell,
         **options,
     )
@@ -254,8 +263,8 @@ def _text(label: Any) -> str:
     return label_text(label).strip().casefold()
 
 
-def _encoded(frame: Any, name: str, role: str) -> Column:
-    return encode(take_column(frame, name, role), f"column {name!r}")
+def _encoded(frame: Any, name: str, role: str, where: Where) -> Column:
+    return encode(take_column(frame, name, role), f"column {name!r}", where)
 
 
 def _tasks(
@@ -277,24 +286,37 @@ def _tasks(
         return ids, of_row
     assert asked is not None  # tasks are by pair where no column names them
     if (other := np.flatnonzero((pair != pair[of_row]).any(1))).size:
-        row = int(other[0])
+        row, before_it = int(other[0]), asked.where(int(of_row[other[0]]))
         raise AnnotationError(
-            f"{asked.title}, {row_number(row)}: the task {asked.ids[int(question[row])]!r} compares other items in "
-            f"columns {columns[0]!r} and {columns[1]!r} than in {row_number(int(of_row[row]))}; where the column names "
+            f"{asked.title}, {asked.where(row)}: the task {asked.ids[int(question[row])]!r} compares other items in "
+            f"columns {columns[0]!r} and {columns[1]!r} than in {before_it}; where the column names "
             "what several pairs are compared by, say prompt= in the place of task="
         )
     return [asked.ids[int(code)] for code in question], of_row
 
 
 def _sides_said(
-    values: pd.Series, label: str, sides: np.ndarray, items: Ids, words: Words, abstentions: Iterable[Any]
+    values: pd.Series,
+    label: str,
+    where: Where,
+    sides: np.ndarray,
+    items: Ids,
+    words: Words,
+    abstentions: Iterable[Any],
 ) -> list[Any]:
     """The side that each row names, as shown: 0 for left, 1 for right, 2 for a tie; or an abstention.
 
     Raises:
-        AnnotationError: a label is neither side nor item of its row, or may be either.
+        AnnotationError: a label is neither side nor item of its row, or may be either; or it was told what a label
+            means that no row has.
     """
-    column = encode_labels(values, f"column {label!r}")
+    column = encode_labels(values, f"column {label!r}", where)
+    if unused := sorted(words.told.keys() - set(map(_text, column.ids))):
+        given = ", ".join(map(repr, column.ids[:NAMED_ITEMS])) + ", …" * (len(column.ids) > NAMED_ITEMS)
+        raise AnnotationError(
+            f"meaning: no row has the label {unused[0]!r}; {column.title} has {given}; leave out of meaning= what is "
+            "not there, or mend how it is written"
+        )
     silent = set(abstentions)
     given = [name for name in column.ids if name not in silent]
     side = {name: words.side(name) for name in given}

@@ -183,12 +183,13 @@ class Constructors:
             abstain: the values of annotations that are no class, as for `from_frame`.
             meaning: by label "left", "right" or "tie", where other words or numbers stand for them:
                 ``{0: "left", 1: "right"}``. What it names is read as it says, the other labels as above.
-            **options: classes, workers, gold, features, worker_features and repeats as for `from_frame`. Gold labels
-                are "left", "right" or "tie" as the task's `pairs` have it.
+            **options: classes, workers, gold, features, worker_features, repeats and missing as for `from_frame`. Gold
+                labels are "left", "right" or "tie" as the task's `pairs` have it.
 
         Raises:
-            AnnotationError: an item is compared with itself, a label is neither a side nor an item of its row, a task
-                has two pairs, or as `from_frame`. Items that no chain of comparisons connects are warned of.
+            AnnotationError: an item is compared with itself, a label is neither a side nor an item of its row,
+                `meaning` names a label that no row has, a task has two pairs, or as `from_frame`. Items that no chain
+                of comparisons connects are warned of.
         """
         return cls(
             **comparison_fields(

@@ -92,11 +92,11 @@ def frame_rows(
     used = _filled_rows(frame, filled) if skip_blank else np.arange(len(frame))
     if len(used) < len(frame):
         filled = {title: values.iloc[used] for title, values in filled.items()}
-    kept = used[_rows_kept(filled, missing, _before(used, where))]
+    kept = used[rows_kept(filled, missing, before(used, where))]
     if len(kept) < len(frame):
         columns = {role: (name, _rows(values, kept)) for role, (name, values) in columns.items()}
         counts, times = (None if values is None else _rows(values, kept) for values in (counts, times))
-        where = _before(kept, where)
+        where = before(kept, where)
 
     label_name, labels = columns.pop("label")
     coded = {role: encode(values, f"column {name!r}", where) for role, (name, values) in columns.items()}
@@ -237,8 +237,8 @@ def _filled_rows(frame: Any, filled: dict[str, pd.Series]) -> np.ndarray:
     return np.flatnonzero(~blank) if not blank.all() else np.arange(len(blank))
 
 
-def _rows_kept(filled: dict[str, pd.Series], missing: Missing | None, where: Where) -> np.ndarray:
-    """The rows in which no column lacks a value, shape (A',): all, or with a warning those that are left.
+def rows_kept(filled: dict[str, pd.Series], missing: Missing | None, where: Where = row_number) -> np.ndarray:
+    """Return the rows in which no column lacks a value, shape (A',): all, or with a warning those that are left.
 
     Raises:
         AnnotationError: rows are not to be dropped, or none is left.
@@ -265,8 +265,8 @@ def _rows_kept(filled: dict[str, pd.Series], missing: Missing | None, where: Whe
     return np.flatnonzero(~lacking)
 
 
-def _before(kept: np.ndarray, where: Where) -> Where:
-    """Says where a row was before others were dropped."""
+def before(kept: np.ndarray, where: Where) -> Where:
+    """Return what says where a row was before others were dropped."""
     return lambda row: where(int(kept[row]))
 
 

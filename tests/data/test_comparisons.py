@@ -177,3 +177,21 @@ def test_pairs_that_a_worker_saw_in_both_orders_are_no_table_that_was_appended_t
     assert not [one for one in recwarn if "appended to itself" in str(one.message)]
     with pytest.warns(AnnotationWarning, match="appended to itself"):
         Annotations.from_comparisons(pd.concat([rows, rows]), label="winner")
+
+
+def test_a_meaning_that_no_row_needs_is_refused_by_name():
+    table = ROWS.assign(label=[0, 1, 1, 0])
+    with pytest.raises(AnnotationError, match=r"no row has the label '2'; column 'label' has 0, 1"):
+        Annotations.from_comparisons(table, meaning={0: "left", 1: "right", 2: "tie"})
+
+
+def test_rows_that_lack_something_are_dropped_where_that_is_asked_and_errors_name_the_rows_of_the_table():
+    lacking = pd.concat([ROWS.assign(label=None).head(1), ROWS], ignore_index=True)
+    with pytest.raises(AnnotationError, match=r"row 0.*missing='drop'"):
+        Annotations.from_comparisons(lacking)
+    with pytest.warns(AnnotationWarning, match="left out 1 of 5 rows"):
+        annotations = Annotations.from_comparisons(lacking, missing="drop")
+    assert items_said(annotations) == items_said(Annotations.from_comparisons(ROWS))
+    itself = lacking.assign(right=[*lacking["right"][:4], "x"])
+    with pytest.raises(AnnotationError, match="row 4: 'x' is compared with itself"), pytest.warns(AnnotationWarning):
+        Annotations.from_comparisons(itself, missing="drop")

@@ -300,7 +300,9 @@ class Annotations(Constructors):
             return self.without_gold()
         if self._are_positions(gold):
             return self.replace(gold=read_only(gold.astype(np.int32)))
-        return self.replace(gold=read_only(resolve_gold(gold, self.tasks, self.classes, abstentions=self.abstentions)))
+        pairs = None if self.sides is None else (np.asarray(self.sides), self.items)
+        found = resolve_gold(gold, self.tasks, self.classes, abstentions=self.abstentions, pairs=pairs)
+        return self.replace(gold=read_only(found))
 
     def _are_positions(self, gold: Any) -> bool:
         """Return whether these are positions of classes in the order of the tasks, −1 where unknown."""

@@ -16,6 +16,7 @@ from .column_names import plain
 from .columns import Column, Where, encode, row_number
 from .errors import AnnotationError, check_name, warn
 from .frames import as_frame, take_column
+from .gold import resolve_gold
 from .ids import Ids
 from .kinds import SIDES, Pairwise, encode_labels, sorted_labels
 from .long import Missing, before, long_fields, rows_kept
@@ -79,7 +80,9 @@ def comparison_fields(
     if any(value is None or value != value for value in abstentions_of(abstain)):
         own["label"] = None  # an empty label is an abstention
     columns = {f"column {name!r}": take_column(frame, name, role) for role, name in own.items() if name is not None}
-    kept = rows_kept(columns, check_name("value of missing", options.pop("missing", "refuse"), get_args(Missing)))
+    missing: Missing = options.pop("missing", "refuse")
+    check_name("value of missing", missing, get_args(Missing))
+    kept = rows_kept(columns, missing)
     where = before(kept, row_number)
     if len(kept) < len(frame):
         frame = as_frame(frame.to_pandas().iloc[kept].reset_index(drop=True))
@@ -99,7 +102,7 @@ def comparison_fields(
     abstentions = abstentions_of(abstain)
     said_of = take_column(frame, label, "label")
     said = _sides_said(said_of, label, where, sides, items, Words((left, right), meaning), abstentions)
-    mirror = KIND.mirror(len(SIDES))
+    mirror, gold = KIND.mirror(len(SIDES)), options.pop("gold", None)
     labels = [
         value if isinstance(value, _Abstention) else SIDES[mirror[value] if swapped else value]
         for value, swapped in zip(said, is_mirrored, strict=True)
@@ -129,6 +132,10 @@ def comparison_fields(
     )
     at_task = np.full((len(fields["tasks"]), 2), -1, np.int32)
     at_task[fields["tasks"].index_of(ids)] = sides[first]
+    if gold is not None:
+        known: dict[str, Any] = {"task": str(rows.columns[0]), "label": label, "pairs": (at_task, items)}
+        known |= {"abstentions": fields["abstentions"]}
+        fields["gold"] = read_only(resolve_gold(gold, fields["tasks"], fields["classes"], **known))
     if tell:
         _tell_parts(at_task, items)
     return fields | {"sides": read_only(at_task), "items": items}
@@ -312,9 +319,9 @@ def _sides_said(
     """
     column = encode_labels(values, f"column {label!r}", where)
     if unused := sorted(words.told.keys() - set(map(_text, column.ids))):
-        given = ", ".join(map(repr, column.ids[:NAMED_ITEMS])) + ", …" * (len(column.ids) > NAMED_ITEMS)
+        listing = ", ".join(map(repr, column.ids[:NAMED_ITEMS])) + ", …" * (len(column.ids) > NAMED_ITEMS)
         raise AnnotationError(
-            f"meaning: no row has the label {unused[0]!r}; {column.title} has {given}; leave out of meaning= what is "
+            f"meaning: no row has the label {unused[0]!r}; {column.title} has {listing}; leave out of meaning= what is "
             "not there, or mend how it is written"
         )
     silent = set(abstentions)

@@ -184,7 +184,7 @@ class Constructors:
             meaning: by label "left", "right" or "tie", where other words or numbers stand for them:
                 ``{0: "left", 1: "right"}``. What it names is read as it says, the other labels as above.
             **options: classes, workers, gold, features, worker_features, repeats and missing as for `from_frame`. Gold
-                labels are "left", "right" or "tie" as the task's `pairs` have it.
+                labels are the better item, or "left", "right" or "tie" as the task's `pairs` have it.
 
         Raises:
             AnnotationError: an item is compared with itself, a label is neither a side nor an item of its row,

@@ -37,6 +37,7 @@ def resolve_gold(
     question: str = QUESTION,
     where: Where | None = None,
     abstentions: Ids = NO_ABSTENTIONS,
+    pairs: tuple[np.ndarray, Ids] | None = None,
 ) -> np.ndarray:
     """Return the gold label of each task as a class index, shape (N,) int32; −1 where it is unknown.
 
@@ -54,6 +55,8 @@ def resolve_gold(
         question: where the tasks have questions, the column of the table that names the question.
         where: says where a row of the table is, for messages.
         abstentions: the annotations that are no class.
+        pairs: of comparisons the two items of each task, (N, 2), as positions in all items, and these: a label may
+            then be the item that is better.
 
     Raises:
         AnnotationError: a task or class is unknown, a label is an abstention, a task has two different labels, or there
@@ -63,6 +66,7 @@ def resolve_gold(
     gold, task, label, where = _table(gold, tasks, classes, task, label, question, what, where)
     named, labels = _columns(gold, task, label, where)
     known = ~labels.isna().to_numpy(dtype=bool)
+    labels = labels if pairs is None else _sides_of_items(named, labels, tasks, classes, *pairs)
     given = encode_labels(labels[known], "gold label", classes=classes)
     rows = np.flatnonzero(known)
     if len(known) and not rows.size:
@@ -106,6 +110,30 @@ def resolve_gold(
             "keep one"
         )
     return resolved
+
+
+def _sides_of_items(
+    named: Column, labels: pd.Series, tasks: Ids, classes: Ids, sides: np.ndarray, items: Ids
+) -> pd.Series:
+    """Return the labels with the side, the first or second class, in the place of an item of the row's task.
+
+    Raises:
+        AnnotationError: a label is an item that the row's task does not compare.
+    """
+    place, given = tasks.index_of(named.ids)[named.codes], labels.tolist()
+    for row, value in enumerate(given):
+        if place[row] < 0 or value in classes or value not in items:
+            continue
+        of_task = sides[place[row]].tolist()
+        item = int(items.index_of([value])[0])
+        if item not in of_task:
+            raise AnnotationError(
+                f"gold, {named.where(row)}: the task {tasks[int(place[row])]!r} compares {items[of_task[0]]!r} with "
+                f"{items[of_task[1]]!r}, and not {value!r}; give the better one of both, or {classes[0]!r} or "
+                f"{classes[1]!r} as the task's pairs have it"
+            )
+        given[row] = classes[of_task.index(item)]
+    return pd.Series(given, labels.index, dtype=object)
 
 
 def resolve_inclusion(gold: Any, tasks: Ids, classes: Ids, *, task: str = "task") -> np.ndarray | None:

@@ -195,3 +195,14 @@ def test_rows_that_lack_something_are_dropped_where_that_is_asked_and_errors_nam
     itself = lacking.assign(right=[*lacking["right"][:4], "x"])
     with pytest.raises(AnnotationError, match="row 4: 'x' is compared with itself"), pytest.warns(AnnotationWarning):
         Annotations.from_comparisons(itself, missing="drop")
+
+
+def test_gold_labels_may_name_the_better_item():
+    gold = {("x", "y"): "y", ("x", "z"): "left", ("y", "z"): "tie"}
+    annotations = Annotations.from_comparisons(ROWS, gold=gold)
+    assert annotations.gold.tolist() == [1, 2, 0]
+    assert annotations.without_gold().with_gold(gold).gold.tolist() == [1, 2, 0]
+    table = pd.DataFrame({"task": pd.Series(list(gold), dtype=object), "label": list(gold.values())})
+    assert annotations.with_gold(table).gold.tolist() == [1, 2, 0]
+    with pytest.raises(AnnotationError, match="compares 'x' with 'y', and not 'z'"):
+        annotations.with_gold({("x", "y"): "z"})

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.stats import rankdata
 
 from ...data import Annotations
 from .of_crowd import crowd_of, open_question
@@ -46,6 +45,8 @@ def order_in_common(annotations: Annotations) -> float:
     The sum over tasks of the products of two workers' standardised midranks, beside its spread where they are
     independent.
     """
+    from scipy.stats import rankdata  # a third of a second to import
+
     worker, task = np.asarray(annotations.worker), np.asarray(annotations.task)
     score = np.zeros(len(worker))
     for rows in np.split(np.argsort(worker, kind="stable"), np.cumsum(np.bincount(worker))[:-1]):

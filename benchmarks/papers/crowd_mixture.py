@@ -101,6 +101,7 @@ def trained(
     training = {"progress": False, **training}
     without = nameless(annotations)
     if method in ("DL-DS", "DL-EM"):
+        one: dict[str, Any]
         story, told, one = ("dawid_skene", annotations, {}) if named else ("cmm", without, {"groups": 1})
         if alone:
             story, told, one = "dawid_skene", each_alone(annotations), {"constant_workers": "keep"}

@@ -46,7 +46,11 @@ OPTIONS = (
         separator=_option("Character between the columns of a CSV file.", "CHAR", default="found out"),
         encoding=_option("Encoding of a text file.", "NAME", default="found out"),
         sheet=_option("Sheet of an Excel file with several.", "NAME"),
-        question=_option("Question of an export that has several, to read; of a table, that column.", "NAME"),
+        question=_option(
+            "Question of an export that has several, to read; of a table, the column of questions, or columns of "
+            "labels, one for each question, A,B,C.",
+            "NAME",
+        ),
         columns=_option(
             "What the columns of a table with a row for each task are: workers, with their labels, or classes, with "
             "vote counts; or tasks, of a table with a row for each worker, such as answers to a form.",

@@ -76,7 +76,11 @@ class Request:
     @property
     def kind_of_file(self) -> dict[str, Any]:
         """Options on the file's kind that were given, by name."""
-        return self._given("encoding", "sheet", "question", "columns", "outer", "several", "missing", "comparisons")
+        given = self._given("encoding", "sheet", "question", "columns", "outer", "several", "missing", "comparisons")
+        several = (self.question or "").split(",")
+        if len(several) > 1 and all(name and name == name.strip() for name in several):
+            given["question"] = several  # no blank beside a comma, as there is in a sentence
+        return given
 
     @property
     def of_logs(self) -> dict[str, str]:

@@ -630,3 +630,17 @@ def test_the_verdict_comes_first_and_its_commands_run(tmp_path):
     written = crowdppl(*shlex.split(commands[0])[1:-1], tmp_path / "gold.csv")
     assert written.exit_code == 0, written.output
     assert not re.search(r"\b(cp|fit)\.[a-z_]+\(", done.stdout.partition("Written in")[0])
+
+
+def test_a_table_may_have_a_column_of_labels_for_each_question(tmp_path, out):
+    rows = [(task, worker, task != "c", worker == "x") for task in "abc" for worker in "xyz"]
+    table = pd.DataFrame(rows, columns=["task", "worker", "clarity", "tone"]).replace({True: "yes", False: "no"})
+    table.to_csv(tmp_path / "wide.csv", index=False)
+    crowdppl("fit", tmp_path / "wide.csv", "--question", "clarity,tone", "--story", "one_coin", "--out", out)
+    labels = pd.read_csv(out / "labels.csv").set_index(["task", "question"])["label"]
+    assert labels.unstack().to_dict() == {
+        "clarity": {"a": "yes", "b": "yes", "c": "no"},
+        "tone": {"a": "no", "b": "no", "c": "no"},
+    }
+    said = refused("fit", tmp_path / "wide.csv", "--question", "clarity,style", "--out", tmp_path / "other")
+    assert "'style'" in said

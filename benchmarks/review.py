@@ -14,33 +14,41 @@ from crowdppl.inference.findings.review import review
 from crowdppl.inference.fitted.workers import gold_scores
 
 N_WORKERS, PER_TASK = 30, 5
-SHARES, CLASSES, EACH = (0.1, 0.2, 0.3), (2, 3, 5), (20, 50)
+SHARES, CLASSES, EACH = (0.1, 0.2, 0.3), (2, 3, 5), "20,50"
 ABLE = "0.87,0.8,0.73"  # mean accuracies of the others
 KINDS = ("uniform", "constant", "adversarial")
 TARGET = 0.9
 REAL = ("bluebird", "rte", "trec", "adult", "product", "labelme", "music", "movie_sp")
 
 
-def main(seeds: int = 20, story: str = "dawid_skene", able: str = ABLE, real: bool = True, write: bool = False) -> None:
+def main(
+    seeds: int = 20,
+    story: str = "dawid_skene",
+    able: str = ABLE,
+    each: str = EACH,
+    real: bool = True,
+    write: bool = False,
+) -> None:
     """Measure, and print what was found.
 
     Args:
         seeds: crowds of each shape.
         story: that is fitted, by EM.
         able: mean accuracies of the others, with commas between them.
+        each: annotations of each worker, likewise.
         real: look at the open crowds, too.
         write: refresh this section of RESULTS.md.
     """
     report = Report(f"Workers to review, {seeds} crowds of each shape, {story} by EM")
     rows = []
-    for mean, n_classes, each, share, kind in product(map(float, able.split(",")), CLASSES, EACH, SHARES, KINDS):
+    for mean, n_classes, n, share, kind in product(
+        map(float, able.split(",")), CLASSES, map(int, each.split(",")), SHARES, KINDS
+    ):
         for seed in range(seeds):
-            made, spammers = _crowd(np.random.default_rng(seed), mean, n_classes, each, share, kind)
+            made, spammers = _crowd(np.random.default_rng(seed), mean, n_classes, n, share, kind)
             named = _named(story, made)
             counts = {"named": len(named), "spammers": len(spammers), "right": len(named & spammers)}
-            rows.append(
-                {"able": mean, "classes": n_classes, "annotations": each, "share": share, "kind": kind} | counts
-            )
+            rows.append({"able": mean, "classes": n_classes, "annotations": n, "share": share, "kind": kind} | counts)
     found = pd.DataFrame(rows)
     for by in (["able"], ["able", "classes"], ["annotations"], ["able", "annotations"], ["share"], ["kind"]):
         report.table(f"By {' and '.join(by)}", _scores(found, by))

@@ -25,12 +25,12 @@ def main(largest: int = 10_000_000, views: bool = False, write: bool = False, si
 
     Args:
         largest: annotations at the most.
-        views: the tasks, the report and the comparison of more than 20,000 annotations too, which take minutes.
+        views: the tasks, the report and the comparison too, which take minutes.
         write: refresh this section of RESULTS.md.
         size: measure it alone, in this process, and print JSON; what the script asks of itself.
     """
     if size:
-        sys.stdout.write(json.dumps(measured(size, views=views or size == min(SIZES))))
+        sys.stdout.write(json.dumps(measured(size, views=views)))
         return
     report = Report("What follows a fit by EM, beside the fit")
     rows = []

@@ -188,10 +188,10 @@ def _next(annotations: Annotations) -> tuple[Step, ...]:
         return (page,)
     return (
         Step(
-            f"{count_text(n, 'task')} to label, whose true labels tell most",
-            f"crowdppl next-gold DIR --n {n} --out gold.csv",
-            f"cp.next_gold(fit, {n})",
+            f"a page to label {count_text(n, 'task')} on, those whose true labels tell most; it saves gold.csv",
+            f"crowdppl next-gold DIR --n {n} --page gold.html",
+            f'cp.gold_page(fit, "gold.html", {n})',
         ),
-        Step("how many labels are right, by its labels", "crowdppl estimate DIR gold.csv", "cp.estimate(fit, gold)"),
+        Step("how many labels are right", "crowdppl estimate DIR gold.csv", 'cp.estimate(fit, "gold.csv")'),
         page,
     )

@@ -627,7 +627,7 @@ def test_the_verdict_comes_first_and_its_commands_run(tmp_path):
     assert places == sorted(places)
     commands = [line.partition("  # ")[0] for line in done.stdout.splitlines() if line.startswith("crowdppl ")]
     assert commands == list(verdict.commands(str(folder)))
-    written = crowdppl(*shlex.split(commands[0])[1:-1], tmp_path / "gold.csv")
+    written = crowdppl(*shlex.split(commands[0])[1:-1], tmp_path / "gold.html")
     assert written.exit_code == 0, written.output
     assert not re.search(r"\b(cp|fit)\.[a-z_]+\(", done.stdout.partition("Written in")[0])
 

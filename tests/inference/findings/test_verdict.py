@@ -71,7 +71,7 @@ def test_commands_are_of_the_folder_and_the_shell_reads_it_back(healthy):
     commands = list(healthy.verdict.commands("my fit"))
     names = ("next-gold", "estimate", "report")
     assert [shlex.split(each)[1:3] for each in commands] == [[name, "my fit"] for name in names]
-    assert "cp.next_gold(fit, 20)" in str(healthy.verdict)
+    assert 'cp.gold_page(fit, "gold.html", 20)' in str(healthy.verdict)
 
 
 def test_nothing_is_asked_of_tasks_whose_true_labels_are_known():

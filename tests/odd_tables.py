@@ -21,9 +21,8 @@ HANG, WAITING = 60, 600
 """Seconds of the processors after which a fit counts as hanging, and seconds by the clock, as others work there too."""
 
 ODD_IDS = [
-    "",
-    " ",
     "'",
+    " -",
     "=1+1",
     "<script>",
     "NaN",

@@ -136,7 +136,7 @@ def test_numpy_scalars_become_python_values():
 def test_coordinates_are_whole_numbers_or_text():
     assert Ids([3, -1]).coords().dtype == np.int64
     assert Ids([2**70, 1]).coords().tolist() == [str(2**70), "1"]
-    assert Ids([(1, "a"), "b"]).coords().tolist() == ["(1, 'a')", "b"]
+    assert Ids([(1, "a"), "b"]).coords().tolist() == ["1 · a", "b"]
     assert Ids([0.5, 1.0]).coords().tolist() == ["0.5", "1.0"]
 
 

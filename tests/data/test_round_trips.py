@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from crowdppl.data import Annotations, Ids
 
 KINDS = {
-    "text": st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=4),
+    "text": st.text(  # a blank is a missing value
+        st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=4
+    ).filter(str.strip),
     "unicode": st.sampled_from(["Ж", "日本", "é", "e\u0301", "🙂", "NA", "None", "007", "1e5"]),
     "integer": st.integers(-(2**63), 2**63 - 1),
     "float": st.floats(allow_nan=False),

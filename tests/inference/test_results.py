@@ -17,6 +17,7 @@ from whole_density import density
 
 import crowdppl as cp
 from crowdppl import Annotations, ConvergenceWarning, StorageError, StoryError, UnknownNameError
+from crowdppl.data.id_text import name_text
 from crowdppl.inference.storage.arviz_data import group, groups
 from crowdppl.inference.storage.folder import whole_folder
 
@@ -144,7 +145,7 @@ def test_idata_has_the_groups_dimensions_and_coordinates_of_arviz(nuts, annotati
     assert posterior["confusion"].dims == ("chain", "draw", "worker", "truth", "annotation")
     assert posterior["prevalence"].dims == ("chain", "draw", "truth")
     assert list(posterior["annotation"].values) == ["no", "yes"]
-    assert list(posterior["worker"].values) == [str(i) for i in IDS]
+    assert list(posterior["worker"].values) == [name_text(i) for i in IDS]
     assert {"diverging", "energy", "n_steps", "lp", "tree_depth"} <= set(group(nuts.idata, "sample_stats"))
     likelihood = group(nuts.idata, "log_likelihood")["majority_share"]
     assert likelihood.sizes == {"chain": 2, "draw": 200, "task": 30}  # not the task that has no annotation

@@ -13,6 +13,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.data.partitions import PartitionsError, n_partitions, partitions_of
+from crowdppl.inference.engines import checkpoints
 from crowdppl.inference.sources import partitioned
 from crowdppl.models import STORIES, Confusion
 
@@ -180,6 +181,7 @@ def test_a_process_of_the_engine_that_dies_midway_changes_nothing(made, tmp_path
 def test_a_fit_goes_on_from_its_last_pass_where_the_engine_gave_up(dask, tmp_path, monkeypatch):
     frame, counter, fits = table(), str(tmp_path / "calls"), []
     n_calls, real = [], partitioned.summed
+    monkeypatch.setattr(checkpoints, "BRIEFLY", 0.0)  # so that also passes of milliseconds are kept
     with jax.enable_x64(True):
         with monkeypatch.context() as patch:
             patch.setattr(partitioned, "summed", failing_at(15, counter, kills=False))

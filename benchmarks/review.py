@@ -67,7 +67,8 @@ def main(
         f"{N_WORKERS} workers, {PER_TASK} annotations a task, classes of equal shares; able: the mean accuracy of the "
         "others, normal with a standard deviation of 0.1 between 0.4 and 0.97, so that of two classes some of the "
         "others guess as well. uniform: draws a class; constant: gives one class; adversarial: right in 15 %. "
-        f"Asked is {TARGET} of both."
+        f"Asked is {TARGET} of both. The constants of the rule were chosen among some seven variants, with crowds like "
+        "these (seeds 0 to 2 of them) and the gold labels of open datasets in view."
     )
     if write:
         report.write()

@@ -4,6 +4,7 @@ Such a story can be fitted to annotations of the ladder's sizes (:mod:`crowdppl.
 sizes share its compiled programs, whatever the names of their tasks and workers.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import fields
@@ -40,6 +41,8 @@ class _Known(NamedTuple):
     pieces: OrderedDict[Hashable, tuple[Annotations, Annotations]]  # by what its annotations have, as are and padded
     verdicts: OrderedDict[Hashable, bool]  # by that and the hyperparameters
 
+
+log = logging.getLogger(__name__)
 
 _known: WeakKeyDictionary[Story, _Known] = WeakKeyDictionary()
 
@@ -91,6 +94,7 @@ def gives_the_same(model: Model, own: Annotations, seen: Annotations) -> bool:
     try:
         ours, theirs, beyond = jax.tree.map(np.asarray, _both(model, own, seen, jax.random.key(0)))
     except Exception:  # whatever a story of a user's own does with what is padded or unread
+        log.info("%r fails on padded data, so that it compiles anew for every size", model.story, exc_info=True)
         return False
     structure: Any = jax.tree.structure(ours)
     values, others = jax.tree.leaves(ours), jax.tree.leaves(theirs)

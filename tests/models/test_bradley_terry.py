@@ -193,7 +193,8 @@ def test_abstentions_say_nothing_of_the_scores_that_the_story_does_not():
     np.testing.assert_allclose(ours.derived["score"], theirs.derived["score"], atol=1e-2)
 
 
-def test_padding_leaves_it_as_it_is():
+def test_padding_leaves_it_as_it_is(caplog):
+    caplog.set_level("INFO", "crowdppl")  # says why, where it does not
     annotations = comparisons(n_pairs=20)
     assert gives_the_same(Model(STORIES["dawid_skene"]), annotations, unread(padded(annotations, spare=1)))
 

@@ -15,6 +15,7 @@ _RULES = (
         rf"\b({_COLUMNS}|{_OF_FILES})=('[^']*'|\"[^\"]*\")",
         r"--\1 \2",
     ),
+    (rf"(--(?:{_COLUMNS}) '[^']*'), (?=--)", r"\1 "),  # so that they can be pasted
     (r"\btasks='(sample|answer|epoch)'", r"--log-tasks \1"),
     (r"\bworkers='(scorer|model)'", r"--log-workers \1"),
     (r"\babstain='N'", "--abstain N"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .errors import AnnotationError, nearest
@@ -129,6 +129,15 @@ def gold_columns(columns: Iterable[object], task: str, label: str, what: str = "
     return of_tasks, named("label", label, [name for name in names if name != of_tasks], "gold")
 
 
+def gold_columns_by_content(
+    table: pd.DataFrame, tasks: Iterable[object], labels: Iterable[object]
+) -> tuple[str, str] | None:
+    """Return the columns that have tasks alone and labels alone; None where these are not the only two."""
+    of_tasks, of_labels = columns_with(table, tasks), columns_with(table, labels)
+    pairs = [(one, other) for one in of_tasks for other in of_labels if one != other]
+    return pairs[0] if len(pairs) == 1 else None
+
+
 def columns_with(table: pd.DataFrame, values: Iterable[object]) -> list[str]:
     """Return the columns in which there is nothing but some of these values, whatever their case and type."""
     known = {_text(value) for value in values}
@@ -154,8 +163,36 @@ def _text(value: object) -> str:
     return " ".join(str(value).split()).casefold()
 
 
+def likely_columns(table: pd.DataFrame, roles: Sequence[str], taken: Sequence[str | None]) -> dict[str, str]:
+    """Return by role the column that has such values: no guess to go by, but one to ask about.
+
+    Labels are the column of the fewest values, and tasks that of the most, where each stands more than once.
+
+    Args:
+        table: a row for each annotation.
+        roles: of task, worker and label, those without a column.
+        taken: the columns of the other roles.
+
+    Returns:
+        Nothing where there are more columns than roles, or a column's values are not like those of its role.
+    """
+    sizes = {str(name): table[name].map(str).nunique() for name in table.columns if str(name) not in taken}
+    if len(sizes) != len(roles):
+        return {}
+    in_order = sorted(sizes, key=lambda name: sizes[name])
+    found = dict(zip([role for role in ("label", "worker", "task") if role in roles], in_order, strict=True))
+    repeated = "task" not in found or sizes[found["task"]] < len(table)
+    few = "label" not in found or 2 <= sizes[found["label"]] <= max(2, len(table) // 3)
+    return {role: found[role] for role in roles} if repeated and few else {}
+
+
 def missing_column(
-    name: str, role: str | None, columns: Iterable[object], what: str, others: Sequence[str] = ()
+    name: str,
+    role: str | None,
+    columns: Iterable[object],
+    what: str,
+    others: Sequence[str] = (),
+    likely: Mapping[str, str] | None = None,
 ) -> AnnotationError:
     """Make the error for a column that is not there.
 
@@ -165,6 +202,7 @@ def missing_column(
         columns: the table's.
         what: the table.
         others: options that are lacking too, so that all of them are asked for at once.
+        likely: by option the column that may be meant by what is in it.
     """
     names = [str(column) for column in columns]
     text = f"{what} has no column {name!r}; its columns are {', '.join(map(repr, names)) or 'none'}."
@@ -173,6 +211,8 @@ def missing_column(
     near = nearest(name, names) or next(iter(like), None)
     if near:
         text += f" Did you mean {near!r}?" if role is None else f" Did you mean {role}={near!r}?"
+    elif likely:
+        text += f" By what is in them: {', '.join(f'{option}={column!r}' for option, column in likely.items())}?"
     elif others:
         first, *last = [f"{option}='COL'" for option in (role, *others)]
         text += f" Say which columns name what by {', '.join([first, *last[:-1]])} and {last[-1]}."

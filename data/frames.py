@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from narwhals.exceptions import DuplicateError
 
-from .column_names import gold_columns, missing_column
+from .column_names import gold_columns, gold_columns_by_content, missing_column
 from .columns import Where
 from .errors import AnnotationError, warn
 from .harmless_csv import as_before
@@ -171,7 +171,15 @@ def read_csv_tables(
     beside = {}
     if truth is not None:
         named = {role: name if isinstance(name, str) else role for role, name in columns.items()}
-        beside = columns_of_gold(truth.columns, named, listed(columns["label"]), f"gold={str(gold)!r}")
+        try:
+            beside = columns_of_gold(truth.columns, named, listed(columns["label"]), f"gold={str(gold)!r}")
+        except AnnotationError:
+            if not {named["task"], named["label"]} <= set(table.columns):
+                raise
+            by_content = gold_columns_by_content(truth, table[named["task"]], table[named["label"]])
+            if by_content is None:
+                raise
+            beside = {"task": [by_content[0]], "label": [by_content[1]]}
     for role, names in columns.items():
         having = [(table, name) for name in listed(names) if name in table.columns]
         having += [(truth, name) for name in beside.get(role, ()) if truth is not None]

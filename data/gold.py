@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .column_names import columns_with, gold_columns
+from .column_names import gold_columns, gold_columns_by_content
 from .columns import Column, Where, encode, row_number, type_hint
 from .errors import AnnotationError, warn
 from .frames import as_frame, is_frame, read_parquet_table, read_text_table, row_and_line, take_column
@@ -270,11 +270,10 @@ def _columns_in(
     except AnnotationError:
         if not isinstance(table, pd.DataFrame):
             table = pd.DataFrame({name: take_column(table, name, "label", what) for name in table.columns})
-        of_tasks, of_labels = columns_with(table, tasks_of(tasks)), columns_with(table, classes)
-        pairs = [(one, other) for one in of_tasks for other in of_labels if one != other]
-        if len(pairs) != 1:
+        found = gold_columns_by_content(table, tasks_of(tasks), classes)
+        if found is None:
             raise
-        of_task, of_label = pairs[0]
+        of_task, of_label = found
         warn(f"{what}: by what is in them, column {of_task!r} is taken for the tasks and {of_label!r} for the labels")
         return of_task, of_label
 

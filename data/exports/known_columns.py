@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..column_names import NAMES, missing_column, named_for, one_column
+from ..column_names import NAMES, likely_columns, missing_column, named_for, one_column
 from ..description import count_text
 from ..errors import AnnotationError
 from ..text import convert_text
@@ -37,13 +37,14 @@ class Roles:
         return ", ".join(f"{role} {getattr(self, role)!r}" for role in self.guessed)
 
 
-def find_roles(columns: Sequence[Any], given: Mapping[str, Any], what: str) -> Roles:
+def find_roles(columns: Sequence[Any], given: Mapping[str, Any], what: str, table: pd.DataFrame | None = None) -> Roles:
     """Return the columns by role: as given, of the role's own name, or the one whose name is known for it.
 
     Args:
         columns: the table's.
         given: by role a column, None for none, or `INFER`.
         what: the table, for messages.
+        table: it, for messages that ask for a column by what is in it.
 
     Raises:
         AnnotationError: a column that was given is not there, two may be meant, or none.
@@ -63,8 +64,10 @@ def find_roles(columns: Sequence[Any], given: Mapping[str, Any], what: str) -> R
             raise missing_column(asked, role, names, what)
         found[role] = asked
     unknown = [role for role in NEEDED if role not in found and role not in names and not named_for(role, names)]
-    if len(unknown) > 1:
-        raise missing_column(unknown[0], unknown[0], names, what, others=unknown[1:])
+    taken = [found.get(role) or (role if role in names else next(iter(named_for(role, names)), None)) for role in ROLES]
+    likely = {} if table is None or not unknown else likely_columns(table[names], unknown, taken)
+    if likely or len(unknown) > 1:
+        raise missing_column(unknown[0], unknown[0], names, what, others=unknown[1:], likely=likely)
     guessed = []
     for role in ROLES:
         if role in found:

@@ -12,11 +12,12 @@ from typing import Any
 
 import pandas as pd
 
-from ..column_names import is_name_of
+from ..column_names import is_name_of, named_for
 from ..errors import AnnotationError
 from ..frames import as_frame, is_frame, read_parquet_table, read_text_table, take_column
 from ..json_files import JSON, read_json
 from ..text_files import first_bytes, suffix_of
+from .known_columns import NEEDED
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 TEXT = (".csv", ".tsv")
@@ -33,15 +34,34 @@ def table_of(source: Any) -> pd.DataFrame:
             if names and hasattr(feature, "int2str"):
                 table[name] = pd.Categorical([names[code] for code in table[name]], categories=names)
         return pd.DataFrame(table)
+    if isinstance(source, list) and (rows := _rows_of(source)) is not None:
+        return rows
     if not is_frame(source):
         raise AnnotationError(
-            f"a path, '-' or a table is needed, not a {type(source).__name__}; cp.read takes dictionaries and lists of "
-            "dictionaries, and Annotations.from_matrix matrices"
+            f"a path, '-' or a table is needed, not a {type(source).__name__}; cp.read takes dictionaries, lists of "
+            "dictionaries or of (task, worker, label), and Annotations.from_matrix matrices"
         )
     frame = as_frame(source)
     if isinstance(source, pd.DataFrame):
-        return source
+        names = [str(name) for name in source.columns]
+        named = isinstance(source.index.name, str) and is_name_of(source.index.name, "task")
+        return source.reset_index() if named and not named_for("task", names) else source
     return pd.DataFrame({name: take_column(frame, name, "task") for name in frame.columns})
+
+
+def _rows_of(source: list[Any]) -> pd.DataFrame | None:
+    """The table of a list of (task, worker, label); None of another list.
+
+    Raises:
+        AnnotationError: a row has another length than the first.
+    """
+    if not source or not all(isinstance(row, tuple | list) for row in source) or len(source[0]) != len(NEEDED):
+        return None
+    wrong = next((place for place, row in enumerate(source) if len(row) != len(NEEDED)), None)
+    if wrong is not None:
+        raise AnnotationError(f"row {wrong}: {source[wrong]!r} is not (task, worker, label), as the rows before are")
+    columns = zip(*source, strict=True)
+    return pd.DataFrame({role: pd.Series(column) for role, column in zip(NEEDED, columns, strict=True)})
 
 
 def is_json(path: Path, start: bytes) -> bool:

@@ -118,8 +118,8 @@ def read(
     Files may be compressed (.gz, .zst, .bz2, .xz); of a .zip or a folder, all files are annotators' of one export.
 
     Args:
-        source: a path, ``"-"`` for standard input, a table in memory, or what a JSON file would have: a list of
-            dictionaries, or a dictionary.
+        source: a path, ``"-"`` for standard input, a table in memory, a list of ``(task, worker, label)``, or what a
+            JSON file would have: a list of dictionaries, or a dictionary.
         question: of an export with several questions, the one to read. Of a table with a row for each annotation the
             column of questions, and of one with a row for each task and worker the columns of labels, a list with one
             for each question, as for :meth:`Annotations.from_frame`; by default a column that is called so (question,
@@ -287,7 +287,7 @@ def _long(
     if lacking := [name for name in answers if name not in table.columns]:
         raise missing_column(lacking[0], "question", table.columns, what)
     names = [name for name in table.columns if name not in (*answers, question)]
-    roles = find_roles([*names, "label"] if answers else names, given, what)
+    roles = find_roles([*names, "label"] if answers else names, given, what, None if answers else table)
     if given["looks"]:
         taken = (roles.worker, roles.label, roles.seconds, roles.gold)
         question = question_column(table, roles.task, taken)

@@ -112,3 +112,51 @@ def test_the_command_line_names_its_own_options_and_takes_them(tmp_path):
     assert done.exit_code == 0, done.output
     assert cp.load_fit(tmp_path / "two").classes == CLASSES
     assert "LABEL=LABEL" in refused("fit", path, "--merge", "yess", "--missing", "drop", "--out", tmp_path / "three")
+
+
+def test_a_list_of_task_worker_and_label_is_read_and_fitted():
+    rows = [tuple(row) for row in table().to_numpy().tolist()]
+    assert same(cp.read(rows, tell=False), cp.Annotations.from_frame(table()))
+    assert cp.fit("one_coin", rows, progress=False).annotations.n_annotations == len(rows)
+    with pytest.raises(cp.AnnotationError, match=r"row 18: \('t9', 'w0'\) is not \(task, worker, label\)"):
+        cp.read([*rows, ("t9", "w0")])
+
+
+def test_a_pivoted_table_has_its_tasks_in_the_index():
+    wide = table().pivot(index="task", columns="worker", values="label")
+    assert same(cp.read(wide, tell=False), cp.Annotations.from_frame(table()))
+
+
+@pytest.mark.parametrize("unknown", [["task"], ["worker"], ["label"], ["task", "worker", "label"], ["task", "label"]])
+def test_columns_of_unknown_names_are_asked_for_by_what_is_in_them(unknown, tmp_path):
+    odd = {"task": "Aufgabe", "worker": "Kollege", "label": "Urteil"}
+    frame = table().rename(columns={name: odd[name] for name in unknown})
+    asked = ", ".join(f"{name}='{odd[name]}'" for name in unknown)
+    with pytest.raises(cp.AnnotationError, match=rf"By what is in them: {asked}\?"):
+        cp.read(frame, tell=False)
+    frame.to_csv(tmp_path / "odd.csv", index=False)
+    told = refused("fit", tmp_path / "odd.csv", "--out", tmp_path / "out")
+    options = " ".join(f"--{name} '{odd[name]}'" for name in unknown)
+    assert options in " ".join(told.replace("│", " ").split())
+    named = [part for name in unknown for part in (f"--{name}", odd[name])]
+    crowdppl("fit", tmp_path / "odd.csv", *named, "--story", "one_coin", "--out", tmp_path / "out")
+
+
+def test_no_column_is_guessed_that_does_not_look_like_its_role():
+    frame = table().rename(columns={"task": "a"}).assign(b=range(18))
+    with pytest.raises(cp.AnnotationError, match="Say which it is by task='COL'"):
+        cp.read(frame, tell=False)  # two columns may be meant
+    with pytest.raises(cp.AnnotationError, match=r"no column 'task'; its columns are [^?]*$"):
+        cp.read(frame.drop(columns="a"), tell=False)  # each value once: numbers of rows
+
+
+def test_a_gold_file_of_any_column_names_is_read_by_what_is_in_it(tmp_path):
+    table().to_csv(tmp_path / "annotations.csv", index=False)
+    gold = pd.DataFrame({"which": ["t0", "t1"], "what": ["no", "yes"]})
+    gold.to_csv(tmp_path / "gold.csv", index=False)
+    with pytest.warns(AnnotationWarning, match="column 'which' is taken for the tasks and 'what' for the labels"):
+        found = cp.read(tmp_path / "annotations.csv", gold=tmp_path / "gold.csv", tell=False)
+    assert dict(zip(found.tasks, found.gold, strict=True)) == {"t0": 0, "t1": 1} | {f"t{i}": -1 for i in range(2, 6)}
+    gold.assign(what=["no", "maybe"]).to_csv(tmp_path / "gold.csv", index=False)
+    with pytest.raises(cp.AnnotationError, match="has no column 'task'; its columns are 'which', 'what'"):
+        cp.read(tmp_path / "annotations.csv", gold=tmp_path / "gold.csv", tell=False)

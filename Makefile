@@ -4,6 +4,7 @@
 #   PYTHON       the interpreter that .venv is made from
 #   JOBS         processes that share the tests; 0 for none beside pytest itself
 #   PYTEST_ARGS  further arguments of pytest, such as PYTEST_ARGS="-k wheel"
+#   SINCE        the commit since which `make test-changed` looks for changes; HEAD, what is not committed
 #   MATRIX       what `make test-matrix` runs: versions of Python, each with the oldest dependencies that are supported,
 #                the newest ones, or those of constraints.txt
 #   BENCHMARKS   the scripts that `make bench` runs; all of benchmarks/ by default
@@ -22,11 +23,12 @@ PYTEST_ARGS ?=
 # A worker that crashes ends the run: xdist would otherwise wait for it for ever. Files start in the order of
 # tests/conftest.py, the longest first.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(PYTEST_ARGS)
+SINCE ?= HEAD
 MATRIX ?= 3.11-oldest 3.11-newest 3.12-pinned 3.12-newest 3.13-pinned 3.13-newest
 BENCHMARKS ?= $(sort $(wildcard benchmarks/*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lint test test-long test-slow test-engines test-matrix notebooks docs bench clean
+.PHONY: help demo lint test test-changed test-long test-slow test-engines test-matrix notebooks docs bench clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -59,6 +61,9 @@ lint: $(VENV)/.test  ## style, format, order of imports and types
 
 test: lint  ## lint, then every test that takes seconds
 	$(PYTEST)
+
+test-changed: $(VENV)/.test  ## the tests of what differs from a commit: make test-changed SINCE=origin/main
+	@paths="$$($(BIN)/python tests/changed.py $(SINCE))" && if [ -n "$$paths" ]; then $(PYTEST) $$paths; fi
 
 test-long: $(VENV)/.test  ## the tests that take over three seconds each, of tests/long_tests.txt
 	$(PYTEST) -m "long and not slow and not gpu and not notebook"

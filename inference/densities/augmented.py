@@ -371,7 +371,7 @@ def _given_labels(
     return counts, reals, accepted
 
 
-_rarely = compiled(_given_labels, once=True, static=("moved", "at_once", "leaps"))
+_rarely = compiled(_given_labels, once=True, times="keys", static=("moved", "at_once", "leaps"))
 _often = compiled(_given_labels, static=("moved", "at_once", "leaps"))
 
 

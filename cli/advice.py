@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _COLUMNS = "task|worker|label|count|seconds"
-_OF_FILES = "separator|repeats|question|sheet|columns|outer|several|encoding|missing"
+_OF_FILES = "tags|empty|separator|repeats|question|sheet|columns|outer|several|encoding|missing"
 _OPTIONS = "draws|warmup|epochs|max_iterations|learning_rate|target_accept|max_tree_depth"
 _ALONE = r"(?<!--set )(?<![\w(.-])"  # of an argument that is neither translated nor one of a call
 _RULES = (
@@ -18,6 +18,7 @@ _RULES = (
     (rf"(--(?:{_COLUMNS}) '[^']*'), (?=--)", r"\1 "),  # so that they can be pasted
     (r"\btasks='(sample|answer|epoch)'", r"--log-tasks \1"),
     (r"\bworkers='(scorer|model)'", r"--log-workers \1"),
+    (r"\btag_separator=('[^']*')", r"--tag-separator \1"),
     (r"\babstain='N'", "--abstain N"),
     (r"\bmeaning=\{'?(\w+)'?: '(\w+)', '?(\w+)'?: '(\w+)'\}", r"--meaning \1=\2 --meaning \3=\4"),
     (r"\bmeaning=\{value: 'left', …\}", "--meaning VALUE=left"),

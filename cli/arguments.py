@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,6 +31,9 @@ ELSEWHERE |= {
 
 TABLES = ("history", "worker_families")
 """Hyperparameters that are tables, which --set takes as files."""
+
+PRIORS = ("Prevalence", "SmoothPrevalence", "CorrelatedQuestions", "BradleyTerry")
+"""Priors of the true classes that ``--set truth_prior=`` takes."""
 
 TEXT = (".csv", ".tsv", ".txt")  # suffixes of files that have a header
 ROLES = ("task", "worker", "label", "count", "seconds")
@@ -211,7 +215,7 @@ def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, A
         except json.JSONDecodeError:
             found[name] = _read_setting(name, Path(text)) if name in TABLES else text
         if name == "truth_prior":
-            _check_prior(pair, found[name])
+            found[name] = _prior(pair, found[name])
         else:
             _check_kind(pair, found[name], (settings | hyperparameters).get(name))
     return found
@@ -255,13 +259,33 @@ def _check_engine(pair: str, name: str, method: str) -> None:
         raise ValueError(f"--set {pair}: {name} belongs to {' and '.join(having)}, not to {method}")
 
 
-def _check_prior(pair: str, value: object) -> None:
-    are_shares = isinstance(value, list) and all(isinstance(share, int | float) for share in value)
-    if value != "uniform" and not are_shares:
+def _prior(pair: str, value: object) -> object:
+    """The shares of the classes, or a prior of :data:`PRIORS` that is written as in Python, with numbers alone.
+
+    Raises:
+        ValueError: it is neither, or the prior does not take what it is given.
+    """
+    is_list = isinstance(value, list) and all(isinstance(share, int | float) for share in value)
+    if value == "uniform" or is_list:
+        return value
+    from .. import models
+
+    try:
+        call: Any = ast.parse(str(value), mode="eval").body
+        name, call = (call.id, None) if isinstance(call, ast.Name) else (call.func.id, call)
+        given = [ast.literal_eval(each) for each in call.args] if call else []
+        named = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords} if call else {}
+    except (SyntaxError, AttributeError, ValueError):
+        name, given, named = "", [], {}
+    if name not in PRIORS:
         raise ValueError(
-            f"--set {pair}: uniform, or the shares of the classes such as [0.3,0.7], are needed; any other truth_prior "
-            "can only be given in Python"
+            f"--set {pair}: uniform, the shares of the classes such as [0.3,0.7], or one of {', '.join(PRIORS)}, such "
+            f"as '{PRIORS[0]}(10)', are needed; any other truth_prior can only be given in Python"
         )
+    try:
+        return getattr(models, name)(*given, **named)
+    except TypeError as error:
+        raise ValueError(f"--set {pair}: {error}") from None
 
 
 def _check_kind(pair: str, value: object, default: object) -> None:

@@ -71,6 +71,12 @@ OPTIONS = (
             "several times.",
             "LABEL=left|right|tie",
         ),
+        tags=_option(
+            "Column whose cells have several tags, such as sports|politics: whether each is given is then a question.",
+            "COL",
+        ),
+        tag_separator=_option("Character between the tags.", "CHAR", default="|"),
+        empty=_option("What a cell without tags is: no tag was given, or a row to drop.", "no|drop"),
         log_tasks=_option(
             "What a task is in logs of evaluations: a sample, each model's answer to it, or the answer of each epoch.",
             "sample|answer|epoch",

@@ -46,6 +46,7 @@ FILES = {
     **WORKER_FILES,
     **TOOL_FILES,
     "ranking.csv": "score and rank of each item that was compared",
+    "totals.csv": "total score over the questions, or number of tags, of each task",
     "comparison.csv": "how well each story predicts held-out annotations, and its weight",
     "posterior.nc": "posterior and log-likelihood, for arviz.from_netcdf",
     "weights.safetensors": "weights of the classifier",
@@ -187,6 +188,7 @@ def write_results(result: Fit, folder: Path, *, plot: bool = False) -> dict[str,
     """
     from ..data.harmless_csv import write_csv
     from ..inference.fitted.item_ranking import ranks_items
+    from ..inference.fitted.rubric_totals import has_totals
     from ..inference.storage.label_files import label_table
 
     named = result.source.named
@@ -202,6 +204,8 @@ def write_results(result: Fit, folder: Path, *, plot: bool = False) -> dict[str,
         write_csv(label_table(result), folder / "labels.csv")
         if ranks_items(result):
             write_csv(result.ranking, folder / "ranking.csv")
+        if has_totals(result):
+            write_csv(result.totals, folder / "totals.csv")
         if plot and named:
             _draw_confusions(result, folder / "workers.png")
     if named:

@@ -41,6 +41,9 @@ class Request:
     several: str | None = None
     comparisons: bool | None = None
     meaning: list[str] | None = None
+    tags: str | None = None
+    tag_separator: str | None = None
+    empty: str | None = None
     log_tasks: str | None = None
     log_workers: str | None = None
     classes: str | None = None
@@ -77,6 +80,7 @@ class Request:
     def kind_of_file(self) -> dict[str, Any]:
         """Options on the file's kind that were given, by name."""
         given = self._given("encoding", "sheet", "question", "columns", "outer", "several", "missing", "comparisons")
+        given |= self._given("tags", "tag_separator", "empty")
         several = (self.question or "").split(",")
         if len(several) > 1 and all(name and name == name.strip() for name in several):
             given["question"] = several  # no blank beside a comma, as there is in a sentence

@@ -216,7 +216,7 @@ class Constructors:
         task: str = "task",
         worker: str | None = "worker",
         tags: str = "tags",
-        separator: str | None = None,
+        tag_separator: str | None = None,
         empty: Empty = "refuse",
         known: Iterable[Any] | None = None,
         gold: Any = None,
@@ -231,7 +231,7 @@ class Constructors:
             task: the column of tasks.
             worker: the column of workers; None where no worker is named.
             tags: the column of tags: lists, or text with a separator, such as "sports|politics".
-            separator: between the tags of a text; None for "|", where no text may be taken apart by a comma or a
+            tag_separator: between the tags of a text; None for "|", where no text may be taken apart by a comma or a
                 semicolon instead.
             empty: what an empty cell is: ``"no"`` of a worker who gave no tag, ``"drop"`` a row to leave out, or
                 ``"refuse"`` to ask which. A list without tags is of a worker who gave none.
@@ -244,7 +244,7 @@ class Constructors:
                 `known`, there are fewer than two tags, or as for `from_frame`.
             UnknownNameError: `empty` is another word.
         """
-        own: dict[str, Any] = {"separator": separator, "empty": empty, "known": known, "gold": gold}
+        own: dict[str, Any] = {"tag_separator": tag_separator, "empty": empty, "known": known, "gold": gold}
         return cls(**tag_fields(frame, task=task, worker=worker, tags=tags, **own, **options))
 
     @classmethod

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
 from .column_names import missing_column
-from .columns import row_number
+from .columns import Where, row_number
 from .errors import AnnotationError, check_name
-from .frames import as_frame
+from .frames import as_frame, read_parquet_table, read_text_table
 from .long import long_fields
 from .questions import QUESTION
 
@@ -31,10 +32,11 @@ def tag_fields(
     task: str,
     worker: str | None,
     tags: str,
-    separator: str | None,
+    tag_separator: str | None,
     empty: Empty,
     known: Iterable[Any] | None,
     gold: Any,
+    where: Where = row_number,
     **options: Any,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations` of a table of tags: see :meth:`.Annotations.from_tags`."""
@@ -43,10 +45,10 @@ def tag_fields(
     for role, name in (("task", task), ("worker", worker), ("tags", tags)):
         if name is not None and name not in table.columns:
             raise missing_column(name, role, table.columns, "the table")
-    places = [f"column {tags!r}, {row_number(row)}" for row in range(len(table))]
+    places = [f"column {tags!r}, {where(row)}" for row in range(len(table))]
     values = table[tags].tolist()
-    of_gold = {name: (value, f"gold of {name!r}") for name, value in _pairs(gold, task, tags)}
-    separator = _separator([*zip(values, places, strict=True), *of_gold.values()]) if separator is None else separator
+    of_gold = {name: (value, f"gold of {name!r}") for name, value in _pairs(gold, task, tags, table[task])}
+    separator = tag_separator or _separator([*zip(values, places, strict=True), *of_gold.values()])
     row = np.array([i for i, value in enumerate(values) if empty != "drop" or not _is_empty(value)], int)
     given = [_tags(values[i], separator, places[i], empty) for i in row.tolist()]
     by_task = {name: _tags(value, separator, where, "no") for name, (value, where) in of_gold.items()}
@@ -67,7 +69,7 @@ def tag_fields(
         options |= {"gold": pairs}
     roles: dict[str, Any] = {"task": task, "worker": worker, "label": "label", "question": QUESTION}
     options = roles | {"classes": [NO, YES]} | options
-    return long_fields(rows, where=lambda place: row_number(int(row[place])), **options)
+    return long_fields(rows, where=lambda place: where(int(row[place])), **options)
 
 
 def _separator(cells: Iterable[tuple[Any, str]]) -> str:
@@ -83,16 +85,21 @@ def _separator(cells: Iterable[tuple[Any, str]]) -> str:
         for character in SEPARATORS[1:]:
             if character in text:
                 raise AnnotationError(
-                    f"{where}: {text!r} may be one tag or several; separator={character!r} takes it apart, and "
-                    f"separator={SEPARATORS[0]!r} keeps it as one"
+                    f"{where}: {text!r} may be one tag or several; tag_separator={character!r} takes it apart, and "
+                    f"tag_separator={SEPARATORS[0]!r} keeps it as one"
                 )
     return SEPARATORS[0]
 
 
-def _pairs(gold: Any, task: str, tags: str) -> Iterable[tuple[Any, Any]]:
-    """The tasks of gold labels with their tags, of a mapping or of a table with these columns."""
+def _pairs(gold: Any, task: str, tags: str, tasks: pd.Series) -> Iterable[tuple[Any, Any]]:
+    """The tasks of gold labels with their tags, of a mapping, or of a table, which a file may have."""
     if gold is None or isinstance(gold, Mapping):
         return dict(gold or {}).items()
+    if isinstance(gold, str | Path):
+        is_text = not str(gold).endswith(".parquet")
+        gold = read_text_table(gold) if is_text else read_parquet_table(Path(gold))
+        by_text = {str(name): name for name in tasks if is_text}
+        gold = gold.assign(**{task: [by_text.get(name, name) for name in gold[task]]} if task in gold else {})
     table = as_frame(gold).to_pandas()
     for role, name in (("task", task), ("tags", tags)):
         if name not in table.columns:

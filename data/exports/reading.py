@@ -29,6 +29,7 @@ from ..nested import flat_records
 from ..numbers import truth_value
 from ..questions import question_column
 from ..repeats import n_repeated
+from ..tags import tag_fields
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from ..wide import COLUMNS, Wide, wide_roles
@@ -91,6 +92,9 @@ def read(
     several: str = "refuse",
     comparisons: bool | None = None,
     meaning: Mapping[Any, str] | None = None,
+    tags: str | None = None,
+    tag_separator: str | None = None,
+    empty: str | None = None,
     gold: Any = INFER,
     tell: bool | Callable[[str], str] = True,
     **options: Any,
@@ -142,6 +146,10 @@ def read(
             by its columns' names, and False for labels left and right that are classes like any other.
         meaning: of comparisons, what labels stand for that are neither sides nor items, such as
             ``{0: "left", 1: "right"}``, as for :meth:`Annotations.from_comparisons`.
+        tags: the column whose cells have several tags, as lists or as text such as "sports|politics": each tag is then
+            a question, with the answers yes and no (:meth:`Annotations.from_tags`).
+        tag_separator: between the tags of a text, where it is another than "|".
+        empty: what a cell without tags is: ``"no"`` of a worker who gave none, or ``"drop"`` a row to leave out.
         gold: as for :meth:`Annotations.from_frame`, or a column's name; by default what the file itself has, None for
             none.
         tell: say on standard error what was taken for what, where anything had to be found out; or a function of that
@@ -167,6 +175,10 @@ def read(
     given |= {"several": several, "columns": columns}
     given["comparisons"] = truth_value("comparisons", comparisons, maybe=True, error=AnnotationError)
     given["meaning"] = meaning
+    given |= {"tags": tags, "tag_separator": tag_separator, "empty": empty}
+    for name in ("tag_separator", "empty") if tags is None else ():
+        if given[name] is not None:
+            raise AnnotationError(f"{name}={given[name]!r} is of a column of tags; name it by tags='COL'")
     if meaning is not None and given["comparisons"] is False:
         raise AnnotationError(f"meaning={meaning!r} is of comparisons; leave it out, or comparisons=False")
     if isinstance(source, str) and source == STANDARD_INPUT:
@@ -240,6 +252,8 @@ def _from_table(
 ) -> tuple[Annotations, str]:
     """Read a table; ``path`` is the text file that it was read from, None for tables that have types of their own."""
     table = table.rename(columns=str)
+    if given["tags"] is not None:
+        return _tagged(table, what, given, gold, options, where, path)
     answers = given["question"] if isinstance(given["question"], list | tuple) else None
     if answers or given["question"] in table.columns:
         return _long(table, what, given, gold, options, where, path)
@@ -249,6 +263,38 @@ def _from_table(
         return compared_annotations(table, compared, what, given, gold, options)
     annotations, said = _of_rows(table, what, given, gold, options, where, path)
     return annotations, said and said + not_compared(table, given)
+
+
+def _tagged(
+    table: pd.DataFrame,
+    what: str,
+    given: dict[str, Any],
+    gold: Any,
+    options: dict[str, Any],
+    where: Where | None,
+    path: Path | None,
+) -> tuple[Annotations, str]:
+    """Read a table with a row for each task and worker and a column of tags.
+
+    Raises:
+        AnnotationError: there is no such column, or as `tag_fields`.
+    """
+    tags = given["tags"]
+    if tags not in table.columns:
+        raise missing_column(tags, "tags", table.columns, what)
+    names = [name for name in table.columns if name != tags]
+    roles = find_roles([*names, "label"], given | {"label": "label"}, what)
+    if path is not None:
+        where = row_and_line(path, given["separator"], given["encoding"])
+        ids = [name for name in (roles.task, roles.worker) if name is not None]
+        table = table.assign(**{name: convert_text(table[name])[0] for name in ids})
+    own = {"tags": tags, "tag_separator": given["tag_separator"], "empty": given["empty"] or "refuse"}
+    truth = None if isinstance(gold, str) and gold == INFER else gold
+    fields = tag_fields(
+        table, task=roles.task, worker=roles.worker, gold=truth, known=None, where=where or row_number, **own, **options
+    )
+    found = Annotations(**fields)
+    return _with_said(found, what, f"{roles.said() or f'task {roles.task!r}'}, tags {tags!r}", "", "")
 
 
 def _of_rows(
@@ -330,6 +376,8 @@ def _from_json(
         return _of_held(held, given, gold, options)
     if not isinstance(content, list) or not all(isinstance(record, Mapping) for record in content):
         raise AnnotationError(f"{what}: a list of records, or a dictionary {{task: {{worker: label}}}}, is needed")
+    if given["tags"] is not None and content:
+        return _from_table(pd.DataFrame(content), what, given, gold, options)
     held = read_records(content, what, given["question"], path.stem)
     if held is not None:
         return _of_held(held, given, gold, options)

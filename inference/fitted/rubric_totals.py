@@ -47,6 +47,13 @@ def totals(fit: Posterior, interval: float = INTERVAL, seed: int = 0) -> pd.Data
     )
 
 
+def has_totals(fit: Posterior) -> bool:
+    """Return whether tasks have several questions, whose classes can be summed."""
+    if fit.on_disk or not isinstance(fit.annotations.tasks, Units):
+        return False
+    return fit.annotations.n_classes == 2 or fit.annotations.kind.in_order
+
+
 def class_values(annotations: Annotations) -> np.ndarray:
     """The number that each class adds to a total, ``(K,)``.
 

@@ -249,7 +249,7 @@ def test_lists_of_tags_and_other_separators_are_the_same():
     listed = TAGGED.assign(tags=[["sports", "politics"], ["sports", "sports"], []])
     comma = TAGGED.assign(tags=TAGGED["tags"].str.replace("|", ","))
     assert cells(cp.Annotations.from_tags(listed)) == wanted
-    assert cells(cp.Annotations.from_tags(comma, separator=",", empty="no")) == wanted
+    assert cells(cp.Annotations.from_tags(comma, tag_separator=",", empty="no")) == wanted
 
 
 def test_all_known_tags_are_asked():
@@ -269,7 +269,7 @@ def test_tags_that_cannot_be_are_refused_with_their_place():
         cp.Annotations.from_tags(TAGGED, tags="labels")
     with pytest.raises(cp.AnnotationError, match=r"column 'tags', row 1: 'x,y' may be one tag.*separator=','"):
         cp.Annotations.from_tags(TAGGED.assign(tags=["a", "x,y", "z"]))
-    assert len(cp.Annotations.from_tags(TAGGED.assign(tags=["a", "x,y", "z"]), separator="|").questions) == 3
+    assert len(cp.Annotations.from_tags(TAGGED.assign(tags=["a", "x,y", "z"]), tag_separator="|").questions) == 3
     with pytest.raises(cp.AnnotationError, match="row 2"):
         cp.Annotations.from_tags(TAGGED.assign(task=["a", "b", None]), empty="no")
 

@@ -45,6 +45,7 @@ from .engines.settings import (
     unused_by_svi,
 )
 from .findings.constant_workers import left_out_before, without_constant_workers
+from .findings.copies import AgreeingGroup
 from .findings.copies_as_one import as_one, groups_before, with_copies
 from .findings.look import look_at
 from .fitted.alignment import aligned, permutations
@@ -113,7 +114,9 @@ def fit_story(
         )
     annotations = with_abstentions_that(annotations, abstentions)
     annotations, constant = without_constant_workers(annotations, constant_workers)
-    annotations, groups = with_copies(annotations, copies)
+    groups: list[AgreeingGroup] = []
+    if copies != "keep":
+        annotations, groups = with_copies(annotations, copies)
     apart = {"constant_workers": constant, "copies": groups}
     engine = ENGINES[check_method(method)]
     seed = checked_seed(seed)
@@ -134,7 +137,8 @@ def fit_story(
     if mesh is not None and model.truth_prior.joint:
         raise ValueError(f"devices={devices!r}: truths that depend on each other are on one device; leave it out")
     annotations = _with_gold(with_evidence(annotations, gold, evidence), gold)
-    annotations = with_probabilities(annotations, probabilities)
+    if probabilities is not None:
+        annotations = with_probabilities(annotations, probabilities)
     use_program_cache()
     data = annotations.replace(gold=None, seconds=None, repeats="keep")
     problem = None if in_torch is None else in_torch.make(model, data, method, for_torch)

@@ -26,7 +26,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference/fitted",),
     ("inference/findings",),
     ("inference/fit_story",),
-    ("inference/fit_members",),
     ("inference/baselines",),
     ("inference/scores", "inference/storage"),
     ("inference/comparison", "inference/checks"),

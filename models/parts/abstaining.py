@@ -178,16 +178,14 @@ def of_classes(annotations: Annotations, annotation: Array) -> tuple[Annotations
     return annotations.replace(count=count, **counted), jnp.where(is_class, annotation, 0)
 
 
-def sample_rates(annotations: Annotations) -> Array | None:
+def sample_rates(annotations: Annotations) -> Array:
     """Sample the site ``abstention``, ``(J, K, 1 + L - K)``, or ``(J, 1 + L - K)`` where abstentions say nothing.
 
     Where no worker is named all have one rate, without the dimension J.
 
     Returns:
-        the rates of each worker and class, ``(J or 1, K, 1 + L - K)``; None where there are no abstentions.
+        the rates of each worker and class, ``(J or 1, K, 1 + L - K)``.
     """
-    if not annotations.abstains:
-        return None
     n_classes, n_outcomes = annotations.n_classes, 1 + annotations.n_categories - annotations.n_classes
     by_class, by_worker = annotations.informative, annotations.worker is not None
     plates = [numpyro.plate(f"class.{SITE}", n_classes, dim=-1)] if by_class else []
@@ -259,7 +257,7 @@ def _sampled_in(plates: list[numpyro.plate], prior: dist.Distribution) -> Array:
 
 
 @contextmanager
-def with_rates(rates: Array | None) -> Iterator[None]:
+def with_rates(rates: Array) -> Iterator[None]:
     """Keep the rates for the emission that the block observes."""
     token = _rates.set(rates)
     try:
@@ -268,14 +266,12 @@ def with_rates(rates: Array | None) -> Iterator[None]:
         _rates.reset(token)
 
 
-def with_abstentions(emission: Emission, annotations: Annotations) -> Emission:
-    """The emission of a story with the rates of abstention over it, where there are abstentions.
+def with_abstentions(emission: Emission) -> Emission:
+    """The emission of a story with the rates of abstention over it.
 
     Raises:
         StoryError: the plate ``task`` was not opened by :func:`crowdppl.tasks`, which samples the rates.
     """
-    if not annotations.abstains:
-        return emission
     rates = _rates.get()
     if rates is None:
         raise StoryError(

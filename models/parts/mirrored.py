@@ -73,13 +73,11 @@ class Mirrored(Emission):
 
 
 def in_order(emission: Emission, annotations: Annotations) -> Emission:
-    """The emission of a story with the orders of the sides over it, where rows of comparisons were mirrored.
+    """The emission of a story with the orders of the sides over it, of comparisons of which rows were mirrored.
 
     Raises:
         StoryError: the story's annotations depend on more than their task's true class.
     """
-    if annotations.mirrored is None:
-        return emission
     mirror = tuple(int(k) for k in annotations.kind.mirror(annotations.n_classes))
 
     def over(beneath: Emission) -> Emission:

@@ -42,14 +42,12 @@ BIAS = "model_bias"
 """The site of each model's biases, of which only differences between classes matter."""
 
 
-def model_evidence(annotations: Annotations) -> Array | None:
+def model_evidence(annotations: Annotations) -> Array:
     """Sample the models' slopes and biases, and say what their probabilities tell of each task: log-weights ``(N, K)``.
 
-    Returns:
-        None where no probabilities were given, and nothing is sampled.
+    Args:
+        annotations: with probabilities of models.
     """
-    if annotations.model_scores is None:
-        return None
     n_models = len(annotations.models)
     with numpyro.plate("model", n_models, dim=-1):
         slope = numpyro.sample(SLOPE, dist.Normal(1.0, 1.0), infer={"start": lambda key: jnp.full(n_models, START)})

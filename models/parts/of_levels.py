@@ -85,13 +85,11 @@ class OfLevels(Emission):
 
 
 def of_levels(emission: Emission, annotations: Annotations) -> Emission:
-    """The emission of a story where the annotations are levels of another truth; else the same.
+    """The emission of a story where the annotations are levels of another truth.
 
     Raises:
         StoryError: the story's rows are not of the levels.
     """
-    if not annotations.scored:
-        return emission
     worker = None if annotations.worker is None else jnp.asarray(annotations.worker)
     n_columns = jax.eval_shape(lambda: emission.probs(worker, jnp.asarray(annotations.task))).shape[-1]
     if n_columns != annotations.n_levels:

@@ -169,5 +169,7 @@ def _weight(annotations: Annotations) -> Array | float:
 
 def _of_classes(annotations: Annotations) -> Annotations:
     """The annotations with abstentions counted 0 times: nothing of the classes starts from them."""
+    if not len(annotations.abstentions):
+        return annotations
     given, label = of_classes(annotations, jnp.asarray(annotations.label))
     return given.replace(label=label, abstentions=NO_IDS)

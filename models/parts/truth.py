@@ -1,7 +1,7 @@
 """The true labels and the annotations: the plate ``task``, and in it the sites ``truth`` and ``annotation``."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import ClassVar
 
 import jax
@@ -120,9 +120,10 @@ def tasks(annotations: Annotations, truth_prior: TruthPrior | Array | None = Non
             story needs them elsewhere too; a :class:`Prevalence` by default.
     """
     log_probs = log_probs_of(annotations, truth_prior)
-    rates, n_tasks = sample_rates(annotations), annotations.n_tasks
-    told = model_evidence(annotations)
-    with with_rates(rates), numpyro.plate("task", annotations.population or n_tasks, subsample_size=n_tasks, dim=-1):
+    n_tasks = annotations.n_tasks
+    rates = with_rates(sample_rates(annotations)) if annotations.abstains else nullcontext()
+    told = None if annotations.model_scores is None else model_evidence(annotations)
+    with rates, numpyro.plate("task", annotations.population or n_tasks, subsample_size=n_tasks, dim=-1):
         truths = CorrelatedTruth(log_probs) if isinstance(log_probs, KindsOfTasks) else Truth(log_probs, n_tasks)
         truth = numpyro.sample("truth", truths, infer={"enumerate": "parallel"})
         if annotations.evidence is not None:
@@ -151,7 +152,12 @@ def observe(truth: Array, emission: Emission, annotations: Annotations) -> Array
         )
     if "check" in vars(type(emission)):  # a class that inherits it may read its arrays in another way
         emission.check(annotations)
-    emission = of_levels(with_abstentions(in_order(emission, annotations), annotations), annotations)
+    if annotations.mirrored is not None:
+        emission = in_order(emission, annotations)
+    if annotations.abstains:
+        emission = with_abstentions(emission)
+    if annotations.scored:
+        emission = of_levels(emission, annotations)
     return numpyro.sample("annotation", AnnotationLikelihood(truth, emission, annotations), obs=annotations.label)
 
 

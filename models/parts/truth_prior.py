@@ -35,6 +35,11 @@ class ClassPrior:
     joint: ClassVar[bool] = False  # whether truths of several units depend on each other
     learns: ClassVar[bool] = False  # whether it is a classifier, whose weights a fit trains
     newton: ClassVar[bool] = False  # whether EM moves its parameters by Newton's steps; they are no tables then
+    known: ClassVar[dict[str, type["ClassPrior"]]] = {}  # priors by kind
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in vars(cls):
+            cls.known[cls.kind] = cls
 
     @property
     def is_network(self) -> bool:
@@ -111,14 +116,9 @@ def truth_prior_from_json(saved: Mapping[str, Any], network: Any = None) -> Clas
         StoryError: there is no prior of that kind (one of torch is known once :mod:`crowdppl.inference.torch`
             is imported), or a network is needed and was not given.
     """
-    known = {prior.kind: prior for prior in _subclasses(ClassPrior)}
-    if saved.get("kind") not in known:
+    if saved.get("kind") not in (known := ClassPrior.known):
         raise StoryError(f"a truth prior of kind {saved.get('kind')!r} is not known; known are {sorted(known)}")
     return known[saved["kind"]].from_json(saved, network)
-
-
-def _subclasses(cls: type[ClassPrior]) -> list[type[ClassPrior]]:
-    return [found for sub in cls.__subclasses__() for found in (sub, *_subclasses(sub))]
 
 
 TruthPrior = ClassPrior | Callable[[Annotations], Array] | Sequence[float] | Mapping[Any, float] | str

@@ -12,16 +12,14 @@ if TYPE_CHECKING:  # imported when first used
     from .compared_stories import plot_comparison
     from .confusion_matrices import plot_confusions, plot_groups
     from .estimated_shares import plot_estimate
-    from .expected_of_tasks import plot_expected
     from .history import plot_history
     from .pointwise_elpd import plot_differences, plot_pareto_k
     from .predictive_checks import plot_check, plot_checks
     from .prior_and_likelihood import plot_prior_sensitivity
-    from .ranked_items import plot_ranking
+    from .ranking import plot_expected, plot_ranking, plot_switch
     from .ranks import plot_ranks
     from .reliability_and_roc import plot_reliability, plot_roc
     from .sensitivity import plot_sensitivity_specificity
-    from .switch import plot_switch
     from .task_annotations import plot_annotations, plot_entropy
     from .worker_accuracy import plot_workers
 

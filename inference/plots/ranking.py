@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from .style import clean, faint, name_points, name_rows, new_axes, paper, strong, whole_numbers
+from ...data import unknown_name
+from ..fitted.expected_scores import expected_scores
+from ..fitted.intervals import INTERVAL, checked_tail, of_draws
+from ..fitted.item_ranking import item_ranking
+from ..fitted.posterior import Posterior, fitted_of
+from .style import clean, faint, name_points, name_rows, new_axes, paper, short, strong, title, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,6 +20,157 @@ if TYPE_CHECKING:
 NAMED = 40  # rows up to which each has a line with its name
 MARKED = 200  # ranks up to which each has a marker; beyond it markers would be one line
 SEPARATE = 400  # ranks up to which each has its own interval, beyond it they make up a band
+MOST_TICKS = 15  # classes up to which each is named on the axis of scores
+BY = ("worker", "task")  # of a switch
+
+
+def plot_ranking(fit: Posterior, *, ax: Axes | None = None, interval: float = INTERVAL) -> Axes:
+    """Draw the scores of compared items, the best first, with credible intervals.
+
+    More than 40 items are drawn by rank, as one line over their intervals.
+
+    Args:
+        fit: of comparisons, with scores of items as the prior of the truth.
+        ax: axes to draw in; by default a new figure.
+        interval: mass of the equal-tailed credible intervals, between 0 and 1.
+
+    Returns:
+        The axes.
+
+    Raises:
+        AnnotationError: the annotations are no comparisons, or the fit gives items no scores.
+        ValueError: `interval` is not between 0 and 1.
+
+    Examples:
+        >>> import crowdppl as cp, pandas as pd
+        >>> rows = [("x", "y", w, "left") for w in "abc"] + [("y", "z", w, "left") for w in "ab"]
+        >>> frame = pd.DataFrame(rows, columns=["left", "right", "worker", "label"])
+        >>> annotations = cp.Annotations.from_comparisons(frame, classes=["left", "right"])
+        >>> ax = cp.plot_ranking(cp.fit("one_coin", annotations, progress=False))
+        >>> [text.get_text() for text in ax.get_yticklabels()]
+        ['z', 'y', 'x']
+    """
+    scores = item_ranking(fit, interval)
+    names = {"score": "value", "score_low": "low", "score_high": "high"}
+    table = scores[list(names)].rename(columns=names).iloc[::-1]
+    heading = f"Ranking of {len(table):,} items\nwith {interval:.0%} credible intervals"
+    return draw_ordered(ax, table, of="item", measured="score (log-odds)", heading=heading)
+
+
+def plot_expected(fit: Posterior, *, ax: Axes | None = None, interval: float = INTERVAL) -> Axes:
+    """Draw the expected score of each task of ordered classes, the greatest first, with the interval of its true class.
+
+    More than 40 tasks are drawn by rank, as one line over their intervals. The axis of scores names the classes.
+
+    Args:
+        fit: a fit, or a stack of fits, of ordered classes.
+        ax: axes to draw in; by default a new figure.
+        interval: mass of the equal-tailed credible intervals, between 0 and 1.
+
+    Returns:
+        The axes.
+
+    Raises:
+        AnnotationError: the classes have no order; the message says how to state one.
+        ValueError: `interval` is not between 0 and 1.
+
+    Examples:
+        >>> import crowdppl as cp
+        >>> fit = cp.fit("dawid_skene", cp.load_dataset("anesthesia"), progress=False)
+        >>> ax = cp.plot_expected(fit)
+        >>> [text.get_text() for text in ax.get_yticklabels()]
+        ['1', '2', '3', '4']
+    """
+    kind, classes = fit.annotations.kind, list(fit.annotations.classes)
+    values = kind.values(classes)
+    names = {"expected": "value", "expected_low": "low", "expected_high": "high"}
+    scores = expected_scores(fit.probabilities, kind, interval)
+    table = scores[list(names)].rename(columns=names).sort_values("value", kind="stable")
+    heading = f"Expected scores of {len(table):,} tasks\nwith {interval:.0%} credible intervals of the true class"
+    named: dict[str, Any] = {}
+    if len(classes) <= MOST_TICKS:
+        named = {"ticks": values, "ticklabels": [short(name, 18) for name in classes]}
+    return draw_ordered(ax, table, of="task", measured="expected score", heading=heading, **named)
+
+
+def plot_switch(fit: Posterior, *, by: str = "worker", interval: float = INTERVAL, ax: Axes | None = None) -> Axes:
+    """Draw the probability that annotations follow the confusion matrix that all workers have in common, P(common).
+
+    Up to 40 workers or tasks have a row each with their name, the greatest first; more are drawn by rank. Intervals are
+    drawn where the fit has draws.
+
+    Args:
+        fit: a fit of a story that derives a quantity with the role ``"switch"`` by worker or by task, such as
+            ``common_individual``.
+        by: ``"worker"`` or ``"task"``.
+        interval: mass of the equal-tailed credible intervals, between 0 and 1.
+        ax: axes to draw in; by default a new figure.
+
+    Returns:
+        The axes.
+
+    Raises:
+        UnknownNameError: `by` is neither of the two.
+        ValueError: the story derives no such switch, no worker or task has an annotation, or `interval` is not between
+            0 and 1.
+    """
+    if by not in BY:
+        raise unknown_name("by", by, BY)
+    checked_tail(interval)
+    fitted = fitted_of(fit)
+    switches = [values for values in fitted.draws_of_role("switch") if values.dims[2:] == (by,)]
+    if not switches:
+        raise ValueError(
+            f"{fitted.story} derives no switch by {by}; fit common_individual, or derived('switch_by_{by}', "
+            f"probabilities, {by!r}, role='switch') in a story of your own"
+        )
+    draws = switches[0].to_numpy().astype(float)
+    ids = fitted.annotations.workers if by == "worker" else fitted.annotations.tasks
+    table = pd.DataFrame({"value": draws.mean((0, 1))}, index=ids.to_index(by))
+    if fitted.has_draws:
+        table["low"], table["high"] = of_draws(draws, interval)
+    annotated = table.dropna().sort_values("value", kind="stable")
+    if annotated.empty:
+        raise ValueError(f"no {by} has an annotation, so there is no switch to draw")
+    without = len(table) - len(annotated)
+    every = f"all {len(table):,} {by}s" if not without else f"{len(annotated):,} {by}s; {without:,} have no annotation"
+    measured = "P(common)" + (f", with {interval:.0%} credible intervals" if fitted.has_draws else "")
+    heading = f"Probability of following the common confusion matrix\n{every}"
+    return draw_ordered(ax, annotated, of=by, measured=measured, heading=heading, lim=(-0.02, 1.02))
+
+
+def draw_ordered(
+    ax: Axes | None,
+    table: pd.DataFrame,
+    *,
+    of: str,
+    measured: str,
+    heading: str,
+    sizes: np.ndarray | float = 36.0,
+    by_rank: bool | None = None,
+    **axis: Any,
+) -> Axes:
+    """Draw numbers with their names, or by rank, with a title and what is on the axes.
+
+    Args:
+        ax: axes to draw in; None for a new figure.
+        table: ``value`` in ascending order with the names as index; ``low`` and ``high`` where there are intervals.
+        of: the noun for what has a number.
+        measured: what the number is.
+        heading: the title.
+        sizes: areas of the dots beside names.
+        by_rank: whether to draw by rank; None for more than :data:`NAMED`.
+        axis: of the axis of the numbers: ``lim``, ``ticks``, ``ticklabels``.
+    """
+    by_rank = len(table) > NAMED if by_rank is None else by_rank
+    ax = draw_ranks(ax, table) if by_rank else draw_named(ax, table, sizes)
+    scored, ranked = ("y", "x") if by_rank else ("x", "y")
+    ax.set(**{f"{scored}{name}": value for name, value in axis.items()})
+    ax.set(**{f"{scored}label": measured, f"{ranked}label": f"rank of the {of}" if by_rank else of})
+    title(ax, heading)
+    if by_rank:
+        name_ends(ax, table)
+    return ax
 
 
 def draw_named(ax: Axes | None, table: pd.DataFrame, sizes: np.ndarray | float = 36.0) -> Axes:

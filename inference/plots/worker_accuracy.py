@@ -11,9 +11,9 @@ from ...data import unknown_name
 from ..fitted.intervals import INTERVAL
 from ..fitted.posterior import Posterior
 from ..fitted.workers import worker_scores
-from .ranking import NAMED, draw_named, draw_ranks, name_ends
+from .ranking import NAMED, draw_ordered
 from .shown_workers import AXIS, most_annotations, scores_of, which_workers
-from .style import legend, paper, strong, title
+from .style import legend, paper, strong
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ def plot_workers(
         >>> import crowdppl as cp
         >>> fit = cp.fit("dawid_skene", cp.load_dataset("anesthesia"), progress=False)
         >>> ax = cp.plot_workers(fit)
-        >>> ax.get_title()
+        >>> ax.get_title().splitlines()[0]
         'Accuracy of all 5 workers'
     """
     scores = scores_of(fit, interval)
@@ -76,18 +76,12 @@ def plot_workers(
     heading = f"{name[0].upper()}{name[1:]} of {which_workers(len(shown), scores.index, by_annotations=True)}"
     heading += f"; {without:,} without a value" if without else ""
     heading += f"\n{intervals}" if intervals else ""
-    if max_workers is None and len(table) > NAMED:
-        ax = draw_ranks(ax, table)
-        ax.set_xlabel("rank of the worker")
-        ax.set_ylabel(measured)
-        title(ax, heading)
-        name_ends(ax, table)
-        return ax
     most = max(int(scores["annotations"].max()), 1)
-    ax = draw_named(ax, table, 12 + 90 * table["annotations"].to_numpy() / most)
-    ax.set_ylabel("worker")
-    ax.set_xlabel(measured)
-    title(ax, heading)
+    by_rank = max_workers is None and len(table) > NAMED
+    sizes = 12 + 90 * table["annotations"].to_numpy() / most
+    ax = draw_ordered(ax, table, of="worker", measured=measured, heading=heading, sizes=sizes, by_rank=by_rank)
+    if by_rank:
+        return ax
     for n in _legend_sizes(table["annotations"].to_numpy()):
         ax.scatter([], [], s=12 + 90 * n / most, color=strong(), edgecolor=paper(), label=f"{n:,}")
     legend(ax, title="annotations", fontsize=7, title_fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))

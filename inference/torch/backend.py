@@ -9,6 +9,8 @@ import pyro
 import torch
 
 from ...data import Annotations
+from ...models import Classifier, TruthPrior
+from ...models.parts.classifier import is_torch_module
 from ..engines import registry
 from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints
 from ..engines.outcome import Outcome
@@ -31,16 +33,18 @@ ENGINES = {
 
 def engine_of(method: str, classifier: Any) -> Engine:
     """The engine of that name; EM without a torch module is that of JAX, which knows nothing of torch."""
-    return registry.ENGINES["em"] if method == "em" and classifier is None else ENGINES[method]
+    return registry.ENGINES["em"] if method == "em" and not is_torch_module(classifier) else ENGINES[method]
 
 
-def prior_of(classifier: Any) -> GivenByTorch:
-    """The truth prior that is a torch module.
+def prior_of(classifier: Any) -> TruthPrior:
+    """The truth prior that a torch module is; a classifier of JAX's is a part of the story, whose sites Pyro samples.
 
     Raises:
-        StoryError: it is no module.
+        StoryError: it is neither.
     """
-    return GivenByTorch.from_json({}, classifier)
+    if is_torch_module(classifier):
+        return GivenByTorch.from_json({}, classifier)
+    return classifier if isinstance(classifier, Classifier) else Classifier(classifier)
 
 
 def run(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ...data import Annotations
-from ...models import StoryError
+from ...models import Classifier, StoryError
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..engines import em
@@ -95,13 +95,16 @@ def make(model: Model, data: Annotations, method: str, options: Mapping[str, Any
 
     Raises:
         ValueError: an option would be ignored, or the dataset's length is not the number of tasks.
-        StoryError: the classifier is on another device than asked for, has nothing to look at, or gives no logits.
+        StoryError: the classifier is on another device than asked for, has nothing to look at, gives no logits, or is a
+            network of JAX's that is to be trained.
     """
     chosen = TorchOptions(**options)
     prior: Any = model.hyperparameters.get("truth_prior")
     data = jax.tree.map(jnp.asarray, data)
     has_module = isinstance(prior, GivenByTorch)
     refuse_unused_options(chosen, method, has_module=has_module)
+    if isinstance(prior, Classifier) and method != "em":
+        _check_network(prior, method)
     if not has_module:
         return Problem(model, data, None, None, chosen)
     classifier: TorchClassifier = prior.by
@@ -113,6 +116,22 @@ def make(model: Model, data: Annotations, method: str, options: Mapping[str, Any
     # even ones until the classifier has run
     even = jnp.full((data.n_tasks, data.n_classes), 1 / data.n_classes)
     return Problem(model, data.replace(prior=even), classifier, inputs, chosen)
+
+
+def _check_network(classifier: Classifier, method: str) -> None:
+    """Refuse a network of JAX's that Pyro's engines would not train as it asks for.
+
+    Raises:
+        StoryError: its weights have no prior, or units are to be switched off in training.
+    """
+    drops = isinstance(classifier.network, str) and classifier.dropout > 0 and method == "svi"
+    if classifier.is_network and (not classifier.has_posterior or drops):
+        lacks = "switches units off in training" if classifier.has_posterior else "has weights without a prior"
+        raise StoryError(
+            f"classifier={classifier!r} {lacks}, and method={method!r} with backend='pyro' samples its weights and "
+            "trains none: give it dropout=0.0 and a prior, as in cp.Classifier('mlp', dropout=0.0, prior=1.0), a "
+            "torch.nn.Module, which is trained, or leave out backend"
+        )
 
 
 def _check_device(classifier: TorchClassifier, asked: str | torch.device | None) -> None:

@@ -37,10 +37,17 @@ def test_logits_of_another_shape_are_named_with_the_shape_that_is_needed(crowd, 
         fit(crowd, classifier=bad)
 
 
-@pytest.mark.parametrize("bad", ["mlp", cp.Classifier("mlp"), lambda x: x])
-def test_what_is_no_torch_module_is_refused(crowd, bad):
-    with pytest.raises(cp.StoryError, match=r"takes a torch\.nn\.Module"):
-        fit(crowd, classifier=bad)
+@pytest.mark.parametrize(
+    ("network", "method", "lacks"),
+    [
+        ("mlp", "svi", "has weights without a prior"),
+        ("mlp", "nuts", "has weights without a prior"),
+        (cp.Classifier("mlp", prior=1.0), "svi", "switches units off in training"),
+    ],
+)
+def test_a_network_of_jax_that_would_have_to_be_trained_says_what_to_write(crowd, network, method, lacks):
+    with pytest.raises(cp.StoryError, match=rf"{lacks}.*prior=1\.0\), a torch\.nn\.Module, .* or leave out backend"):
+        cp.fit("two_coin", crowd, classifier=network, method=method, backend="pyro", progress=False)
 
 
 def test_a_module_on_another_device_than_asked_for_says_how_to_move_it(crowd):
@@ -145,5 +152,5 @@ def test_a_module_where_none_is_taken_says_what_to_write(crowd):
         cp.fit("majority_vote", crowd, classifier=module, progress=False)
     with pytest.raises(cp.StoryError, match=r"given as classifier=module"):
         cp.fit("dawid_skene", crowd, truth_prior=module, progress=False)
-    with pytest.raises(cp.StoryError, match=r"='mlp': backend='pyro' takes .*leave out backend"):
-        cp.fit("dawid_skene", crowd, classifier="mlp", backend="pyro", progress=False)
+    with pytest.raises(cp.StoryError, match=r"network=3: one of \['logistic'.*is needed"):
+        cp.fit("dawid_skene", crowd, classifier=3, backend="pyro", progress=False)

@@ -85,11 +85,19 @@ class TorchClassifier:
         logits = self.logits(inputs, n_tasks, n_classes)
         return torch.log_softmax(logits, dim=-1).to(home())
 
-    def logits(self, inputs: Any, n_tasks: int, n_classes: int) -> Tensor:
-        """The module's logits ``(n, K)`` of inputs on any device, checked, in torch's default precision."""
+    def logits(self, inputs: Any, n_tasks: int, n_classes: int, weights: Mapping[str, Tensor] | None = None) -> Tensor:
+        """The module's logits ``(n, K)`` of inputs on any device, checked, in torch's default precision.
+
+        Args:
+            inputs: of the tasks.
+            n_tasks: n.
+            n_classes: K.
+            weights: by name, in the place of the module's own.
+        """
         inputs = on(inputs, self.device)
+        named, given = (inputs, ()) if isinstance(inputs, Mapping) else ({}, (inputs,))
         with nullcontext() if self.autocast is None else torch.autocast(self.device.type, dtype=self.autocast):
-            out = self.module(**inputs) if isinstance(inputs, Mapping) else self.module(inputs)
+            out = torch.func.functional_call(self.module, dict(weights or {}), given, dict(named))
         logits = getattr(out, "logits", out)
         if not isinstance(logits, Tensor) or logits.shape != (n_tasks, n_classes):
             shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__

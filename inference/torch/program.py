@@ -27,7 +27,7 @@ from numpyro import handlers
 from numpyro.distributions import constraints as in_jax
 from pyro.distributions import TorchDistribution
 from pyro.distributions import constraints as in_torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...data import Annotations
 from ...models import Story, StoryError, find_story
@@ -38,6 +38,7 @@ from ..densities.sites import placeholder, starting_point, support
 from ..sources.memory import InMemory
 from .dlpack import Look, home, to_jax, to_torch
 from .module_classifier import GivenByTorch
+from .module_program import prior_of_module
 
 Program = Callable[..., None]
 Shape = torch.Size | list[int] | tuple[int, ...]
@@ -82,38 +83,40 @@ class Scores(NamedTuple):
     by_task: dict[str, Any]  # of each site that scores tasks under every class, such as "truth": (N, K)
 
 
-def in_pyro(story: str | Story | Model, **hyperparameters: Any) -> Program:
+def in_pyro(
+    story: str | Story | Model,
+    *,
+    classifier: nn.Module | None = None,
+    weight_prior: float | None = None,
+    **hyperparameters: Any,
+) -> Program:
     """A story as a Pyro program with its truth enumerated by Pyro.
 
     The program takes :class:`.Annotations`; where their ``label`` is None it draws annotations. Sites are the story's,
-    with ``truth`` and ``annotation`` in the plate ``task``. A second argument, log-probabilities ``(N, K)`` of the
-    classes of each task, is the truth's prior, so that a torch module may be trained with the story::
-
-        program = in_pyro("dawid_skene")
-
-
-        def model(annotations, x):
-            pyro.module("classifier", module)
-            program(annotations, torch.log_softmax(module(x), -1))
+    with ``truth`` and ``annotation`` in the plate ``task``. A torch module of the tasks' features is the truth's prior
+    by ``in_pyro("dawid_skene", classifier=module)``: it is trained where it is, or with ``weight_prior=1.0`` its
+    weights are sites ``classifier.…`` with a normal prior, which any guide or sampler gives a posterior. What else
+    gives probabilities of the classes goes to the program as a second argument, their logarithms ``(N, K)``.
 
     Args:
         story: a story's name, any function that keeps the contract of a story, or a :class:`.Model`.
+        classifier: a module from features ``(N, ...)`` to logits ``(N, K)``; with a ``weight_prior`` it runs in
+            evaluation mode, and else in the mode that it is in.
+        weight_prior: standard deviation of the normal prior of each of its weights; None for weights without one.
         hyperparameters: of the story, and of what goes over any story, such as ``shared_error=True``.
 
     Raises:
         UnknownNameError: there is no story of that name.
+        StoryError: the classifier is no torch module or does not fit the tasks' features and classes, or the deviation
+            is not above 0.
     """
-    model = _model_of(story, hyperparameters)
+    model, by_module = _model_of(story, hyperparameters), prior_of_module(classifier, weight_prior)
     known: Any = WeakKeyDictionary()  # what is found of annotations once
 
     def program(annotations: Annotations, log_prior: Tensor | None = None) -> None:
+        log_prior = by_module(annotations, log_prior)
         here = model if log_prior is None else _with_prior_of_torch(model)
-        if annotations not in known:
-            label = (
-                None if annotations.label is None else torch.as_tensor(np.array(annotations.label)).long().to(home())
-            )
-            known[annotations] = _arrays(annotations), label
-        data, label = known[annotations]
+        data, label = _found(known, annotations, given=log_prior is not None)
         run, n_tasks = Run(here, data, log_prior, label), annotations.n_tasks
         everyone = torch.arange(n_tasks, device=home())  # given, or Pyro would shuffle the whole population
         tasks = pyro.plate("task", annotations.population or n_tasks, subsample=everyone, dim=-1)
@@ -131,7 +134,14 @@ def in_pyro(story: str | Story | Model, **hyperparameters: Any) -> Program:
     return program
 
 
-def marginal_in_pyro(story: str | Story | Model, *, source: InMemory | None = None, **hyperparameters: Any) -> Program:
+def marginal_in_pyro(
+    story: str | Story | Model,
+    *,
+    source: InMemory | None = None,
+    classifier: nn.Module | None = None,
+    weight_prior: float | None = None,
+    **hyperparameters: Any,
+) -> Program:
     """A story as a Pyro program with its truth summed out: parameters, and the factor ``log_posterior``.
 
     All sites are continuous, and value and gradient are one compiled program, so that this is the form for guides, HMC
@@ -141,19 +151,22 @@ def marginal_in_pyro(story: str | Story | Model, *, source: InMemory | None = No
     Args:
         story: a story's name, any function that keeps the contract of a story, or a :class:`.Model`.
         source: of minibatches of the annotations.
+        classifier: a torch module, and
+        weight_prior: the deviation of its weights, as of :func:`in_pyro`.
         hyperparameters: of the story.
 
     Raises:
         UnknownNameError: there is no story of that name.
+        StoryError: as of :func:`in_pyro`.
     """
-    model = _model_of(story, hyperparameters)
+    model, by_module = _model_of(story, hyperparameters), prior_of_module(classifier, weight_prior)
     known: Any = WeakKeyDictionary()
 
     def program(annotations: Annotations, log_prior: Tensor | None = None, chosen: Array | None = None) -> None:
+        log_prior = by_module(annotations, log_prior)
         here = model if log_prior is None else _with_prior_of_torch(model)
-        if annotations not in known:
-            known[annotations] = _arrays(annotations)
-        run = Run(here, known[annotations], log_prior, None)
+        data, _ = _found(known, annotations, given=log_prior is not None)
+        run = Run(here, data, log_prior, None)
         _sample(run, WithinFactor, {})
         pyro.factor("log_posterior", log_posterior(run, source, chosen))
 
@@ -231,9 +244,23 @@ def _with_prior_of_torch(model: Model) -> Model:
     return Model(model.story, {**model.hyperparameters, "truth_prior": by.in_logarithms()}, model.numbers)
 
 
-def _arrays(annotations: Annotations) -> Annotations:
-    """Annotations of JAX's arrays, without gold labels, which a story does not see."""
-    return jax.tree.map(jnp.asarray, annotations.replace(gold=None))
+def _found(known: Any, annotations: Annotations, *, given: bool) -> tuple[Annotations, Tensor | None]:
+    """Annotations of JAX's arrays, without gold labels, which a story does not see; and their labels, made once.
+
+    Args:
+        known: what has been made.
+        annotations: as the user has them.
+        given: whether log-probabilities of the classes are given; even ones then stand for them where there are none.
+    """
+    by_given = known.setdefault(annotations, {})
+    if given not in by_given:
+        data, label = annotations.replace(gold=None), annotations.label
+        if given and data.prior is None:
+            data = data.replace(prior=np.full((data.n_tasks, data.n_classes), 1 / data.n_classes, np.float32))
+        labels = None if label is None else torch.as_tensor(np.array(label)).long().to(home())
+        by_given[given] = jax.tree.map(jnp.asarray, data), labels
+    found: tuple[Annotations, Tensor | None] = by_given[given]
+    return found
 
 
 def _sample(run: Run, make: type[Parameter], plates: dict[tuple[str, int], Any]) -> None:

@@ -209,3 +209,15 @@ def test_a_fit_comes_back_from_a_file_with_the_module_and_not_without(crowd, tmp
         cp.load_fit(tmp_path / "fit")
     with pytest.raises(cp.StorageError, match=r"another module: '0\.bias' has shape \(8,\), \(9,\) here"):
         cp.load_fit(tmp_path / "fit", classifier=network(hidden=9))
+
+
+def test_members_are_fits_of_the_module_from_one_seed_each_and_come_back(crowd, tmp_path):
+    options = {"classifier": network(dropout=0.5), "epochs": 2, "network_rate": 0.01, "progress": False}
+    fit = cp.fit("two_coin", crowd, members=2, seed=4, checkpoint=tmp_path / "kept", **options)
+    each = fit.predict_proba(crowd.features, by_member=True)
+    alone = [cp.fit("two_coin", crowd, seed=seed, **options).predict_proba(crowd.features) for seed in (4, 5)]
+    np.testing.assert_allclose(each, alone, rtol=1e-5)
+    assert each.std(0).max() > 0
+    fit.save(tmp_path / "fit")
+    back = cp.load_fit(tmp_path / "fit", classifier=network(dropout=0.5))
+    np.testing.assert_array_equal(back.predict_proba(crowd.features, by_member=True), each)

@@ -28,6 +28,7 @@ from .densities.evidence import Gold, with_abstentions_that, with_evidence, with
 from .densities.model import Model
 from .densities.probabilities import Probabilities, with_probabilities
 from .densities.program_cache import use_program_cache
+from .densities.random_keys import key_of
 from .densities.sites import fitting_dims, parameter_dims
 from .densities.traced_numbers import with_numbers
 from .engines import at_size, em, same_fit, sparse_em, svi
@@ -160,7 +161,7 @@ def fit_story(
         keep = _checkpoints(checkpoints, model, data, method, all_settings | of_torch_too, mesh)
     with keep.guarded():
         if in_torch is None or problem is None:
-            model, key = with_numbers(model, data), jax.random.key(seed)
+            model, key = with_numbers(model, data), key_of(seed)
             outcome = at_size.run(engine, model, data, dims, key, settings, progress=progress, mesh=mesh, keep=keep)
         else:
             outcome, data = in_torch.run(engine, problem, settings, seed, progress=progress, keep=keep)
@@ -207,7 +208,7 @@ def _fit_files(
         files = f"#{store.fingerprint}"
         keep = opened(keeping, same_fit.about_fit(model, files=files, seed=seed, method=method, options=same))
     source, dims = tried(model, store)
-    model, key = with_numbers(model, source.like), jax.random.key(seed)
+    model, key = with_numbers(model, source.like), key_of(seed)
     if isinstance(store, PackedStore):
         source = Partitioned(store, model)
     else:
@@ -295,7 +296,7 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
     settings = engine.settings(**same)
     same_run = {name: fitted.settings[name] for name in ("seed", "backend")}
     data = annotations.replace(gold=None, seconds=None, repeats="keep")
-    key = jax.random.key(fitted.settings["seed"])
+    key = key_of(fitted.settings["seed"])
     outcome = at_size.run(engine, fitted.model, data, fitted.dims, key, settings, progress=False)
     return Fitted(fitted.model, annotations, outcome, method, settings._asdict() | same_run, fitted.dims)
 
@@ -341,7 +342,7 @@ def update(
     data = annotations.replace(gold=None, seconds=None, repeats="keep")
     if any(np.ndim(value) for value in model.hyperparameters.values()):
         parameter_dims(model, data)  # a table that does not fit these data is refused before anything runs
-    key = jax.random.key(fitted.settings["seed"])
+    key = key_of(fitted.settings["seed"])
     here = {name: value.mean((0, 1)) for name, value in fitted.draws.items()} | dict(fitted.fixed)
     fresh = at_size.start_of(model, data, fitted.dims, key)
     start = {name: _taken_over(np.asarray(here[name]), np.asarray(value)) for name, value in fresh.items()}

@@ -42,6 +42,7 @@ from ...models.parts.starts import soft_votes
 from .enumerated import Density, Latent, Parameters, density
 from .model import Model
 from .programs import compiled
+from .random_keys import key_of
 from .sites import ParameterSpec, parameter_spec
 
 STEPS = 8  # of data augmentation: 99 % of the variances where three quarters of the knowledge is missing
@@ -88,9 +89,10 @@ def augmented_draws(
     n_ways = n if is_little or steps.in_leaps else max(n // KEPT, FEWEST_WAYS)
     draws: Draws = {name: np.broadcast_to(value, (n_ways, *value.shape[1:])) for name, value in one.items()}
     rng, leap, share, found = np.random.default_rng(seed), LONGEST, 0.0, []
-    for done, key in enumerate(jax.random.split(jax.random.key(seed), n_steps + n // n_ways - 1), start=1):
-        draws, leap, share = steps.taken(draws, leap, key, rng)
-        if done >= n_steps:
+    key = key_of(seed)
+    for done in range(n_steps + n // n_ways - 1):
+        draws, leap, share = steps.taken(draws, leap, key, done, rng)
+        if done + 1 >= n_steps:
             found.append(draws)
     return {name: np.concatenate([one[name] for one in found]) for name in draws}, share >= FEW / 2
 
@@ -177,34 +179,42 @@ class Steps(NamedTuple):
         return self.size * GRADIENT * (self.leaps if self.in_leaps else 1)
 
     def taken(
-        self, draws: Draws, leap: float, key: Array, rng: np.random.Generator, on_votes: np.ndarray | None = None
+        self,
+        draws: Draws,
+        leap: float,
+        key: Array,
+        number: int,
+        rng: np.random.Generator,
+        on_votes: np.ndarray | None = None,
     ) -> tuple[Draws, float, float]:
         """Return the draws after a step, the length of the next leaps, and the share of accepted trajectories.
 
         Args:
             draws: where they are, ``(n, ...)`` by site.
             leap: length of the leaps.
-            key: random key.
+            key: random key of all steps.
+            number: of the step.
             rng: of the tables' rows.
             on_votes: by draw whether it takes its labels from the votes instead of its parameters, ``(n,)``.
         """
         n = len(next(iter(draws.values())))
         at_once = max(each for each in divisors(n) if each <= max(1, AT_ONCE / self.size))
         on_votes = np.zeros(n, bool) if on_votes is None else on_votes
-        keys, share = jax.random.split(key, n), 0.0
+        share = 0.0
         for _ in range(TRIES):
             counts, reals, accepted = (_often if self.often else _rarely)(
                 *self[:3],
                 draws,
                 self.curvatures,
-                jnp.float32(leap),
-                keys,
+                np.float32(leap),
+                key,
+                np.int32(number),
                 on_votes,
                 moved=self.moved,
                 at_once=at_once,
                 leaps=self.leaps,
             )
-            share = float(jnp.mean(accepted))
+            share = float(np.asarray(accepted).mean())
             if share < FEW:
                 leap /= 2
             elif share > MANY:
@@ -322,7 +332,8 @@ def _given_labels(
     draws: Parameters,
     curvatures: Parameters,
     leap: Array,
-    keys: Array,
+    key: Array,
+    number: Array,
     on_votes: Array,
     moved: tuple[str, ...],
     at_once: int,
@@ -337,7 +348,8 @@ def _given_labels(
         draws: where each draw is, ``(n, ...)`` by site.
         curvatures: of the parameters that take trajectories.
         leap: length of the leaps.
-        keys: ``(n,)``.
+        key: random key of all steps.
+        number: of this one.
         on_votes: whether labels are drawn from the votes, ``(n,)``.
         moved: tables that are no Dirichlet distributions given the labels, and move as real-valued parameters do.
         at_once: steps that are taken side by side; a divisor of n.
@@ -348,6 +360,7 @@ def _given_labels(
     """
     complete = _Complete(model, annotations, fixed, draws, moved)
     votes = jnp.log(jnp.maximum(soft_votes(annotations), SMALLEST))
+    keys = jax.random.split(jax.random.fold_in(key, number), len(on_votes))
 
     def step(drawn: tuple[Parameters, Array, Array]) -> tuple[Parameters, Parameters, Array]:
         own, key, on_votes = drawn
@@ -371,7 +384,7 @@ def _given_labels(
     return counts, reals, accepted
 
 
-_rarely = compiled(_given_labels, once=True, times="keys", static=("moved", "at_once", "leaps"))
+_rarely = compiled(_given_labels, once=True, times="on_votes", static=("moved", "at_once", "leaps"))
 _often = compiled(_given_labels, static=("moved", "at_once", "leaps"))
 
 

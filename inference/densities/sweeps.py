@@ -82,8 +82,8 @@ def swept(
     rng = np.random.default_rng(np.asarray(jax.random.bits(of_rows, (4,))))
     on_votes = np.arange(n_chains) >= n_chains / 2
     now, leap, found = {name: np.asarray(value[:n_chains]) for name, value in draws.items()}, LONGEST, []
-    for done, of_step in enumerate(jax.random.split(of_steps, n_sweeps)):
-        now, leap, _ = steps.taken(now, leap, of_step, rng, on_votes & (done == 0))
+    for done in range(n_sweeps):
+        now, leap, _ = steps.taken(now, leap, of_steps, done, rng, on_votes & (done == 0))
         if done in kept:
             found.append(now)
         tell(done + 1, n_sweeps)

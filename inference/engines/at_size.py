@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.sharding import Mesh
@@ -100,8 +99,8 @@ def run(
             seen = anonymous(annotations) if is_portable(model, annotations) else annotations
         if start is not None:
             start = grown(start, dims, seen) if isinstance(seen, PaddedAnnotations) else start
-            start = jax.tree.map(jnp.asarray, start)
-        data, real = jax.tree.map(jnp.asarray, seen), None
+            start = jax.device_put(start)
+        data, real = jax.device_put(seen), None
     outcome = engine.run(model, data, key, settings, progress=progress, start=start, keep=keep)
     if not isinstance(data, PaddedAnnotations):
         return outcome
@@ -118,8 +117,8 @@ def run(
 
 def start_of(model: Model, annotations: Annotations, dims: Dims, key: Array) -> Parameters:
     """Return a story's own :func:`.starting_point`, computed on :func:`sized` annotations."""
-    seen = jax.tree.map(jnp.asarray, sized(model, annotations, briefly=True))
-    return cut(_starting_point(model, seen, key), dims, annotations)
+    seen = sized(model, annotations, briefly=True)
+    return cut(jax.device_get(_starting_point(model, seen, key)), dims, annotations)
 
 
 _starting_point = compiled(starting_point, once=True)

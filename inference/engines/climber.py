@@ -127,11 +127,11 @@ def climb(
         after(state)
     pace = keep.pace(climber.most)
     move = _pass if climber.moves == "pass" else _batches
-    while not climber.finished(state):
+    while not climber.finished(_with_numbers(state)):
         if isinstance(source, InMemory):
             with pace.timed(pace.steps):
                 state, values = advance(climber, source, state, pace.steps)
-                new = np.asarray(values)[: int(climber.n_values(state)) - len(history)].tolist()
+                new = np.asarray(values)[: int(climber.n_values(_with_numbers(state))) - len(history)].tolist()
                 history += new
             climber.check(state, history, len(new))
         else:
@@ -140,6 +140,17 @@ def climb(
         note(state, milestone=on_disk)
         after(state)
     return state, history
+
+
+def _with_numbers(state: S) -> S:
+    """The state with its single numbers as NumPy's, of which a question is no program."""
+
+    def of(leaf: Any) -> Any:
+        is_number = jnp.ndim(leaf) == 0 and not jnp.issubdtype(leaf.dtype, jax.dtypes.extended)
+        return np.asarray(leaf) if is_number else leaf
+
+    found: S = jax.tree.map(of, state)
+    return found
 
 
 def _pass(

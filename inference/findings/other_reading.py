@@ -15,15 +15,14 @@ much, but of a class that most of the workers take for another. The bounds were 
 ``benchmarks/findings.py``, whose true labels are known.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ...data import Annotations
 from ...models import Prevalence, find_story
 from ..densities.model import Model
+from ..densities.random_keys import key_of
 from ..densities.sites import parameter_dims
 from ..engines import at_size
 from ..engines.registry import ENGINES
@@ -193,9 +192,9 @@ def _dawid_skene(annotations: Annotations, posterior: np.ndarray) -> tuple[np.nd
     data = annotations.replace(gold=None, seconds=None, prior=None, mirrored=None)
     prevalence = posterior.sum(0) + 1
     dims, settings = parameter_dims(model, data), EMSettings(max_iterations=ITERATIONS)
-    start = at_size.start_of(model, data, dims, jax.random.key(0)) | {
-        "confusion": jnp.asarray(ByRule("labels", data, posterior).confusion_draws[0, 0], float),
-        "prevalence": jnp.asarray(prevalence / prevalence.sum(), float),
+    start: dict[str, Any] = at_size.start_of(model, data, dims, key_of(0)) | {
+        "confusion": np.asarray(ByRule("labels", data, posterior).confusion_draws[0, 0], float),
+        "prevalence": np.asarray(prevalence / prevalence.sum(), float),
     }
-    outcome = at_size.run(ENGINES["em"], model, data, dims, jax.random.key(0), settings, progress=False, start=start)
+    outcome = at_size.run(ENGINES["em"], model, data, dims, key_of(0), settings, progress=False, start=start)
     return label_posteriors(Fitted(model, data, outcome, dims=dims))[0], float(outcome.history[-1])

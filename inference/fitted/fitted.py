@@ -162,7 +162,7 @@ class Fitted:
             return self
         size = sum(np.size(value) for value in self.draws.values()) + self.annotations.n_rows
         n = int(np.clip(min(NUMBERS / size, CELLS / n_cells(self.annotations)), *AROUND))
-        mode = {name: jnp.asarray(value)[0, 0] for name, value in self.draws.items()}
+        mode = {name: np.asarray(value)[0, 0] for name, value in self.draws.items()}
         draws, went_far = draws_around(self.model, self.data, mode, self.fixed, self.dims, self.posterior, n)
         if not went_far:
             warnings.warn(TOO_NARROW, ConvergenceWarning, stacklevel=2)
@@ -363,7 +363,7 @@ class Fitted:
     @cached_property
     def _derived_dims(self) -> Dims:
         """Dimensions of the derived quantities, found without computing anything."""
-        first = {name: jnp.asarray(value[0, 0]) for name, value in self.draws.items()} | self.fixed
+        first = {name: np.asarray(value[0, 0]) for name, value in self.draws.items()} | self.fixed
         dims: Dims = {}
         jax.eval_shape(lambda: dims.update(derived(self.model, first, self.data)[1]))
         return dims

@@ -14,6 +14,7 @@ from ...data.some_tasks import some_tasks
 from ...models.parts.abstaining import of_classes
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
+from ..densities.random_keys import key_of
 from .fitted import Fitted
 from .misled import MisledShare
 
@@ -60,7 +61,6 @@ def realised_accuracy_draws(
     n = n_truths(fitted) if n is None else n
     n_parameters = min(n, int(np.prod(fitted.shape)))
     shape = (n_parameters, -(-n // n_parameters))
-    keys = jax.random.split(jax.random.key(seed), shape)
     of_draw = misled.draws(n, seed)
     shares = np.zeros(shape, np.float32).T
     shares.flat[:n] = of_draw
@@ -74,7 +74,7 @@ def realised_accuracy_draws(
     if open_.any():
         seen = fitted.thinned(n_parameters).at_size
         of_tasks = (longer(by_task, seen.annotations.n_tasks, False) for by_task in (misled.told[open_], counts))
-        drawn = np.asarray(_right(seen, _Drawing(keys, jnp.asarray(shares.T), *map(jnp.asarray, of_tasks))), float)
+        drawn: np.ndarray = np.asarray(_right(seen, _Drawing(key_of(seed), shares.T, *of_tasks)), float)
         right += drawn.swapaxes(0, 1).reshape(-1, drawn.shape[-1])[:n, : annotations.n_workers]
     return right / _n_or_nan(total)
 
@@ -108,10 +108,10 @@ def _right_of_sure(fitted: Fitted, sure: np.ndarray, shares: np.ndarray, rng: np
 class _Drawing(NamedTuple):
     """Inputs for drawing truths, beside the story; D parameter draws, R truths at each."""
 
-    keys: Array  # (D, R)
-    misled: Array  # shares of misled tasks, (D, R)
-    told: Array  # tasks that mislead nobody, (N,)
-    counted: Array  # whether a task's annotations count, (N,)
+    key: Array
+    misled: Array | np.ndarray  # shares of misled tasks, (D, R)
+    told: Array | np.ndarray  # tasks that mislead nobody, (N,)
+    counted: Array | np.ndarray  # whether a task's annotations count, (N,)
 
 
 def _weight(annotations: Annotations, counted: np.ndarray | None) -> np.ndarray:
@@ -144,4 +144,5 @@ def _right(fitted: Fitted, drawing: _Drawing) -> Array:
 
         return jax.lax.map(of_truth, (keys, shares))
 
-    return jax.lax.map(at_parameters, (fitted.flat_draws, drawing.keys, drawing.misled))
+    keys = jax.random.split(drawing.key, drawing.misled.shape)
+    return jax.lax.map(at_parameters, (fitted.flat_draws, keys, drawing.misled))

@@ -118,7 +118,7 @@ def test_a_padded_worker_stays_where_it_is():
     draws = {name: np.asarray(value)[0] for name, value in seen.draws.items()}
     assert draws["ability"].shape[1] > annotations.n_workers
     steps = augmented.Steps.around(seen.model, seen.annotations, draws, seen.fixed, exact=True)
-    after, _, _ = steps.taken(draws, 0.4, jax.random.key(0), np.random.default_rng(0))
+    after, _, _ = steps.taken(draws, 0.4, jax.random.key(0), 0, np.random.default_rng(0))
     moved = ~np.isclose(after["ability"], draws["ability"], rtol=1e-4)[0]
     assert jnp.isfinite(after["ability"]).all()
     assert not moved[annotations.n_workers :].any()

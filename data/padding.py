@@ -9,7 +9,7 @@ as numbers, which programs are not compiled for. Sums over tasks or workers as s
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -113,13 +113,13 @@ def padded(annotations: Annotations, *, fine: bool = False, spare: int = 0) -> P
     )
     return PaddedAnnotations(
         task=longer(annotations.task, n_rows, n_tasks - 1),
-        tasks=Ids.range(n_tasks),
+        tasks=_range(n_tasks),
         n_real=np.array([annotations.n_tasks, annotations.n_workers], np.int32),
         **lengthened_fields(
             annotations,
             n_workers,
-            lambda values, filling: longer(values, n_rows, filling),
-            lambda values, filling: longer(values, n_tasks, filling),
+            partial(longer, size=n_rows),
+            partial(longer, size=n_tasks),
             fine=fine,
         ),
     )
@@ -128,8 +128,8 @@ def padded(annotations: Annotations, *, fine: bool = False, spare: int = 0) -> P
 def lengthened_fields(
     annotations: Annotations,
     n_workers: int,
-    by_row: Callable[[Array | None, float], Array | None],
-    by_task: Callable[[Array | None, float], Array | None],
+    by_row: Callable[..., Array | None],
+    by_task: Callable[..., Array | None],
     *,
     fine: bool = False,
 ) -> dict[str, Any]:
@@ -138,32 +138,29 @@ def lengthened_fields(
     Args:
         annotations: the data.
         n_workers: padded ones among them.
-        by_row: makes longer what has a value for each row, with a filling.
+        by_row: makes longer what has a value for each row, with ``filling=``.
         by_task: the same for each task.
         fine: as of :func:`padded`.
     """
     return {
-        "worker": by_row(annotations.worker, 0),
-        "label": by_row(annotations.label, 0),
-        "count": by_row(counts(annotations), 0),
+        "worker": by_row(annotations.worker, filling=0),
+        "label": by_row(annotations.label, filling=0),
+        "count": by_row(counts(annotations), filling=0),
         "gold": None,
-        "features": by_task(annotations.features, 0),
+        "features": by_task(annotations.features, filling=0),
         "worker_features": longer(annotations.worker_features, n_workers, 0),
-        "workers": Ids.range(n_workers),
-        "classes": Ids.range(annotations.n_classes),
-        "abstentions": numbered_abstentions(annotations),
+        "workers": _range(n_workers),
+        "classes": _range(annotations.n_classes),
+        **numbered(annotations),
         "category_counts": longer(annotations.category_counts, max(n_workers, 1), 0),
         "informative": annotations.informative,
-        "evidence": by_task(annotations.evidence, 0),
-        "prior": by_task(annotations.prior, 1 / annotations.n_classes),
-        "sides": by_task(annotations.sides, 0),
-        "items": Ids.range(len(annotations.items)),
-        "mirrored": by_row(annotations.mirrored, False),
-        "question": by_task(annotations.question, 0),
-        "questions": Ids.range(len(annotations.questions)),
-        "model_scores": by_task(annotations.model_scores, np.nan),
+        "evidence": by_task(annotations.evidence, filling=0),
+        "prior": by_task(annotations.prior, filling=1 / annotations.n_classes),
+        "sides": by_task(annotations.sides, filling=0),
+        "mirrored": by_row(annotations.mirrored, filling=False),
+        "question": by_task(annotations.question, filling=0),
+        "model_scores": by_task(annotations.model_scores, filling=np.nan),
         "model_reference": _longer_reference(annotations, fine=fine),
-        "models": Ids.range(len(annotations.models)),
         "once": annotations.count is None,
         "kind": annotations.kind,
         "scored": annotations.scored,
@@ -190,10 +187,8 @@ def real_by_plate(annotations: Annotations) -> dict[str, Array]:
 def anonymous(annotations: Annotations) -> Annotations:
     """Return the annotations with numbers as identifiers, which all data of these sizes share."""
     names = {"tasks": annotations.n_tasks, "workers": annotations.n_workers, "classes": annotations.n_classes}
-    numbered = {name: _range(size) for name, size in names.items()}
-    others = {name: _range(len(getattr(annotations, name))) for name in ("models", "questions", "items")}
-    others["abstentions"] = numbered_abstentions(annotations)
-    return annotations.replace(**numbered, **others, repeats="keep")
+    sizes = {name: _range(size) for name, size in names.items()}
+    return annotations.replace(**sizes, **numbered(annotations), repeats="keep")
 
 
 def unread(annotations: Annotations) -> Annotations:
@@ -204,9 +199,11 @@ def unread(annotations: Annotations) -> Annotations:
     )
 
 
-def numbered_abstentions(annotations: Annotations) -> Ids:
-    """The numbers after those of the classes, K to L − 1, in the place of the abstentions."""
-    return Ids(range(annotations.n_classes, annotations.n_categories)) if len(annotations.abstentions) else NO_IDS
+def numbered(annotations: Annotations) -> dict[str, Ids]:
+    """Numbers in the place of models, questions, items and abstentions, which come after the classes: K to L − 1."""
+    found = {name: _range(len(getattr(annotations, name))) for name in ("models", "questions", "items")}
+    given = len(annotations.abstentions) > 0
+    return found | {"abstentions": Ids(range(annotations.n_classes, annotations.n_categories)) if given else NO_IDS}
 
 
 def real_tasks(annotations: Annotations) -> Array | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -103,8 +104,8 @@ def sharded(annotations: Annotations, mesh: Mesh) -> ShardedAnnotations:
         **lengthened_fields(
             annotations,
             n_workers,
-            lambda values, filling: _in_blocks(values, rows, n_rows, filling),
-            lambda values, filling: _in_blocks(values, blocks, n_tasks, filling),
+            partial(_in_blocks, bounds=rows, size=n_rows),
+            partial(_in_blocks, bounds=blocks, size=n_tasks),
         ),
         mesh=mesh,
     )

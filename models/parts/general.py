@@ -71,7 +71,7 @@ def with_part(story: Story, name: str, **given: Any) -> Story:
         StoryError: the story has that part already.
     """
     part = next(part for part in PARTS if part.name == name)
-    inner, known = _taken_apart(story)
+    inner, known = split_parts(story, {})
     if known.get(name):
         raise StoryError(f"{story.__name__} has {part.says} already; give with_{name} the story without them")
     changed = {key: value for key, value in given.items() if value is not part.defaults[key]}
@@ -89,7 +89,7 @@ def split_parts(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story
     Raises:
         StoryError: a part's hyperparameter is given here and there.
     """
-    inner, known = _taken_apart(story)
+    inner, known = getattr(story, PARTS_OF, (story, {}))
     for name in known:
         if name in hyperparameters:
             part = next(part for part in PARTS if name in part.defaults)
@@ -106,11 +106,6 @@ def without_parts(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Sto
     if not any(known.get(part.name) for part in PARTS):
         return story, dict(hyperparameters)
     return inner, {name: value for name, value in known.items() if name not in GENERAL}
-
-
-def _taken_apart(story: Story) -> tuple[Story, dict[str, Any]]:
-    """The story beneath its parts, and their hyperparameters."""
-    return getattr(story, PARTS_OF, (story, {}))
 
 
 def apply_parts(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[Story, dict[str, Any]]:

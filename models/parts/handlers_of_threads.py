@@ -21,6 +21,7 @@ class HandlersOfThreads(threading.local, MutableSequence):
 
     def __init__(self) -> None:
         self._own: list[Any] = []
+        self.append, self.pop = self._own.append, self._own.pop  # type: ignore[method-assign]  # quick: sites need them
 
     def __getitem__(self, place: Any) -> Any:
         return self._own[place]
@@ -38,18 +39,8 @@ class HandlersOfThreads(threading.local, MutableSequence):
         """Put a handler before the one at ``index``."""
         self._own.insert(index, value)
 
-    # Every site of every run needs these three; the inherited ones take several calls of those above.
-
-    def __reversed__(self) -> Iterator[Any]:
+    def __reversed__(self) -> Iterator[Any]:  # the inherited one takes several calls of those above
         return reversed(self._own)
-
-    def append(self, value: Any) -> None:
-        """Put a handler at the end."""
-        self._own.append(value)
-
-    def pop(self, index: int = -1) -> Any:
-        """Take a handler out and return it."""
-        return self._own.pop(index)
 
 
 def use_handlers_of_threads() -> None:

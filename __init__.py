@@ -22,8 +22,9 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.baselines.fit_baseline import list_baselines
     from .inference.baselines.imbalance import gold_imbalance_ratio, imbalance_ratio, rebalanced
     from .inference.baselines.self_training import SelfTraining
-    from .inference.checks import Checks, check, prior_check
+    from .inference.checks.check_results import Checks
     from .inference.checks.power_scaling import prior_sensitivity
+    from .inference.checks.predictive import check, prior_check
     from .inference.checks.reference_posteriors import (
         ReferencePosterior,
         list_reference_posteriors,
@@ -31,7 +32,10 @@ if TYPE_CHECKING:  # imported when first used
     )
     from .inference.checks.simulation_based_calibration import Ranks, calibrate
     from .inference.choose import Choice, choose
-    from .inference.comparison import Elpd, compare, kfold, loo
+    from .inference.comparison.comparing import compare
+    from .inference.comparison.cross_validation import kfold
+    from .inference.comparison.elpd import Elpd
+    from .inference.comparison.leave_one_out import loo
     from .inference.densities.marginals import Potential, marginal, potential
     from .inference.densities.simulation import simulate
     from .inference.described.describe_story import StoryDescription, describe_story
@@ -45,50 +49,32 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.fitted.next_comparisons import next_comparisons
     from .inference.fitted.next_gold import next_gold
     from .inference.fitted.tasks import expected_confusion
-    from .inference.panel import Panel, judge
-    from .inference.plots import (
-        plot_agreement,
-        plot_annotations,
-        plot_check,
-        plot_checks,
-        plot_comparison,
-        plot_confusions,
-        plot_differences,
-        plot_entropy,
-        plot_estimate,
-        plot_expected,
-        plot_groups,
-        plot_history,
-        plot_pareto_k,
-        plot_prior_sensitivity,
-        plot_ranking,
-        plot_ranks,
-        plot_reliability,
-        plot_roc,
-        plot_sensitivity_specificity,
-        plot_switch,
-        plot_workers,
-    )
+    from .inference.panel.judging import judge
+    from .inference.panel.of_panel import Panel
+    from .inference.plots.agreement_intervals import plot_agreement
+    from .inference.plots.compared_stories import plot_comparison
+    from .inference.plots.confusion_matrices import plot_confusions, plot_groups
+    from .inference.plots.estimated_shares import plot_estimate
+    from .inference.plots.history import plot_history
+    from .inference.plots.pointwise_elpd import plot_differences, plot_pareto_k
+    from .inference.plots.predictive_checks import plot_check, plot_checks
+    from .inference.plots.prior_and_likelihood import plot_prior_sensitivity
+    from .inference.plots.ranking import plot_expected, plot_ranking, plot_switch
+    from .inference.plots.ranks import plot_ranks
+    from .inference.plots.reliability_and_roc import plot_reliability, plot_roc
+    from .inference.plots.sensitivity import plot_sensitivity_specificity
+    from .inference.plots.task_annotations import plot_annotations, plot_entropy
+    from .inference.plots.worker_accuracy import plot_workers
     from .inference.report.gold_page import gold_page
     from .inference.result import Fit, load_fit, stack, without_workers
-    from .inference.scores import (
-        Agreement,
-        Estimate,
-        GoldNeeded,
-        LabelCalibration,
-        agreement,
-        annotations_needed,
-        calibrate_labels,
-        confusion_divergences,
-        estimate,
-        gold_needed,
-        label_confusion,
-        label_error_bound,
-        reliability,
-        roc,
-        score,
-        worker_divergences,
-    )
+    from .inference.scores.calibration import reliability
+    from .inference.scores.divergences import confusion_divergences, worker_divergences
+    from .inference.scores.error_bound import annotations_needed, label_error_bound
+    from .inference.scores.estimates import Estimate, estimate
+    from .inference.scores.gold_plan import GoldNeeded, gold_needed
+    from .inference.scores.label_calibration import LabelCalibration, calibrate_labels
+    from .inference.scores.label_scores import label_confusion, roc, score
+    from .inference.scores.worker_agreement import Agreement, agreement
     from .inference.training_on_labels import label_then_train, self_train
     from .models import (
         AnnotationLikelihood,

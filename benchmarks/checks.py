@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 from support.report import Report
 
 import crowdppl as cp
-from crowdppl.inference.checks import check
+from crowdppl.inference.checks.predictive import check
 
 LEVEL = 0.05
 SIZES: dict[str, Any] = {"n_tasks": 200, "n_workers": 15, "annotations_per_task": 6, "gold": 0.0}

@@ -10,7 +10,7 @@ import pandas as pd
 from ..data import Annotations
 from ..data.errors import check_name
 from ..models import Story
-from .comparison import compare
+from .comparison.comparing import compare
 from .engines.progress import progress_bar
 from .fit import fit
 from .result import Fit

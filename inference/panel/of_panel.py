@@ -15,8 +15,8 @@ from ...data.atomic import check_new_file, write_whole
 from ...data.cards import never_raising
 from ...data.description import count_text
 from ..fitted.error_correlation import ErrorCorrelation
-from ..plots import plot_workers
 from ..plots.shown_workers import meanings
+from ..plots.worker_accuracy import plot_workers
 from ..report.agreement_section import section_of
 from ..report.label_sections import labels_section
 from ..report.page import page, tiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...data.description import count_text
-from ..plots import plot_agreement
+from ..plots.agreement_intervals import plot_agreement
 from ..scores.worker_agreement import NAMES, Agreement, agreement
 from .sections import Section, section
 from .subject import Subject

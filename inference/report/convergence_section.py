@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from ..findings.of_draws import ESS_LIMIT, FAR_APART, RHAT_LIMIT, WorstEntry, worst_entries
-from ..plots import plot_history
+from ..plots.history import plot_history
 from ..plots.ranks import draw_chain_ranks
 from .sections import Section, section
 from .subject import Subject

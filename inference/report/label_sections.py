@@ -13,8 +13,9 @@ from ..findings.summary import certainty
 from ..fitted.expected_scores import expected_where_ordered
 from ..fitted.next_annotations import next_annotations
 from ..fitted.tasks import task_scores
-from ..plots import plot_annotations, plot_entropy, plot_expected
+from ..plots.ranking import plot_expected
 from ..plots.style import every
+from ..plots.task_annotations import plot_annotations, plot_entropy
 from .details import task_details
 from .sections import Section, section
 from .subject import Subject

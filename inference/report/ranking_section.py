@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..fitted.intervals import INTERVAL
 from ..fitted.item_ranking import beats, item_ranking, ranks_items
-from ..plots import plot_ranking
+from ..plots.ranking import plot_ranking
 from ..plots.style import every
 from .sections import Section, section
 from .subject import Subject

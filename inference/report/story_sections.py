@@ -19,7 +19,8 @@ from ...models import KNOWN_STORIES, first_line
 from ...models.parts.classifier import PREFIX
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, of_draws
-from ..plots import plot_groups, plot_switch
+from ..plots.confusion_matrices import plot_groups
+from ..plots.ranking import plot_switch
 from .pictures import picture
 from .prior_section import all_hyperparameters, plain
 from .sections import Section, section

@@ -9,13 +9,15 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError
-from ..checks import check
 from ..checks.check_results import Checks
 from ..checks.discrepancy_result import LEVEL
+from ..checks.predictive import check
 from ..findings.summary import summary, why
 from ..fitted.intervals import INTERVAL, jeffreys
 from ..fitted.posterior import posterior_of
-from ..plots import plot_checks, plot_comparison, plot_reliability, plot_roc
+from ..plots.compared_stories import plot_comparison
+from ..plots.predictive_checks import plot_checks
+from ..plots.reliability_and_roc import plot_reliability, plot_roc
 from ..scores.against_gold import GoldTasks, against_gold
 from ..scores.label_scores import label_confusion, score
 from .said_first import p_value

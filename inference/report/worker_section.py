@@ -11,9 +11,11 @@ from ..fitted.counted_as_one import groups_text
 from ..fitted.given_models import model_frame
 from ..fitted.intervals import INTERVAL
 from ..fitted.posterior import Posterior
-from ..plots import plot_confusions, plot_sensitivity_specificity, plot_workers
+from ..plots.confusion_matrices import plot_confusions
+from ..plots.sensitivity import plot_sensitivity_specificity
 from ..plots.shown_workers import meanings
 from ..plots.style import every
+from ..plots.worker_accuracy import plot_workers
 from .details import worker_details
 from .sections import Section, section
 from .subject import Subject

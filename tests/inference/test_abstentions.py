@@ -14,7 +14,7 @@ import crowdppl as cp
 from crowdppl.data import UnknownNameError
 from crowdppl.data.majority import majority_accuracy
 from crowdppl.inference.checks.discrepancies import DISCREPANCIES
-from crowdppl.inference.plots import plot_confusions
+from crowdppl.inference.plots.confusion_matrices import plot_confusions
 
 RATE = np.array([[[0.6, 0.3, 0.1], [0.9, 0.05, 0.05]]] * 3 + [[[0.2, 0.4, 0.4], [0.5, 0.1, 0.4]]] * 2)
 TABLE = np.broadcast_to([[0.9, 0.1], [0.2, 0.8]], (5, 2, 2))

@@ -10,7 +10,7 @@ import crowdppl as cp
 from crowdppl.benchmarks.papers import cmm_labelme, cmm_simulated
 from crowdppl.benchmarks.papers.crowd_mixture import above_by_prior, converged_at, each_alone, trained
 from crowdppl.benchmarks.papers.setups import three_gaussians, worker_groups
-from crowdppl.inference.scores import confusion_divergences
+from crowdppl.inference.scores.divergences import confusion_divergences
 
 needs_data = pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
 PRIORS = ("default", "one each", "none")

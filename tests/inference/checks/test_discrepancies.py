@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import crowdppl as cp
 from crowdppl import AnnotationError
-from crowdppl.inference.checks import DISCREPANCIES, discrepancies
+from crowdppl.inference.checks import discrepancies
+from crowdppl.inference.checks.discrepancies import DISCREPANCIES
 
 crowds = st.builds(
     lambda seed, n_tasks, n_workers, n_classes, n_rows: random_annotations(

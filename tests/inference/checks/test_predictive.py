@@ -10,7 +10,8 @@ from made_fits import changed
 from scipy.stats import binom, chisquare
 
 import crowdppl as cp
-from crowdppl.inference.checks import DISCREPANCIES, check, prior_check
+from crowdppl.inference.checks.discrepancies import DISCREPANCIES
+from crowdppl.inference.checks.predictive import check, prior_check
 from crowdppl.inference.checks.replicate import from_posterior
 from crowdppl.inference.densities.evidence import with_evidence
 

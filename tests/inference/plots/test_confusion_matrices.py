@@ -9,7 +9,7 @@ import pytest
 from made_fits import made_fit
 
 import crowdppl as cp
-from crowdppl.inference.plots import plot_confusions
+from crowdppl.inference.plots.confusion_matrices import plot_confusions
 
 
 @pytest.fixture

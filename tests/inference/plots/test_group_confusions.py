@@ -8,7 +8,7 @@ from made_fits import changed
 
 import crowdppl as cp
 from crowdppl.inference.fitted.groups import group_confusion_draws, group_share_draws, similarity_to_identity
-from crowdppl.inference.plots import plot_groups
+from crowdppl.inference.plots.confusion_matrices import plot_groups
 
 
 @pytest.fixture(scope="module")

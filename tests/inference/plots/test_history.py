@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from made_fits import changed
 
-from crowdppl.inference.plots import plot_history
+from crowdppl.inference.plots.history import plot_history
 
 
 def test_the_history_is_drawn_in_the_axes_given(em):

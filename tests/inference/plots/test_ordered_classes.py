@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.plots import plot_confusions, plot_expected
+from crowdppl.inference.plots.confusion_matrices import plot_confusions
+from crowdppl.inference.plots.ranking import plot_expected
 from crowdppl.inference.report import downloads
 from crowdppl.inference.report.downloads import csv_text
 from crowdppl.inference.report.label_sections import given_in_words

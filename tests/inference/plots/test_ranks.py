@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import crowdppl as cp
-from crowdppl.inference.plots import plot_ranks
+from crowdppl.inference.plots.ranks import plot_ranks
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from sklearn import metrics
 
 import crowdppl as cp
 from crowdppl.inference.densities.evidence import with_evidence
-from crowdppl.inference.plots import plot_reliability, plot_roc
+from crowdppl.inference.plots.reliability_and_roc import plot_reliability, plot_roc
 from crowdppl.inference.scores.calibration import reliability
 
 GOLD = {"a": 0, "b": 1, "c": 1, "d": 0, "e": 2, "f": 2}

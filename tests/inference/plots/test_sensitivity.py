@@ -9,8 +9,7 @@ from matplotlib.path import Path
 from scipy.special import expit
 
 import crowdppl as cp
-from crowdppl.inference.plots import plot_sensitivity_specificity
-from crowdppl.inference.plots.sensitivity import region
+from crowdppl.inference.plots.sensitivity import plot_sensitivity_specificity, region
 
 
 def dots(ax):

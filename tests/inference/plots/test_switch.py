@@ -6,7 +6,7 @@ from conftest import random_annotations
 from made_fits import changed
 
 import crowdppl as cp
-from crowdppl.inference.plots import plot_switch
+from crowdppl.inference.plots.ranking import plot_switch
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.plots import plot_annotations, plot_entropy
+from crowdppl.inference.plots.task_annotations import plot_annotations, plot_entropy
 
 
 def heights(ax):

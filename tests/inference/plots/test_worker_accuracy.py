@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.plots import plot_workers
+from crowdppl.inference.plots.worker_accuracy import plot_workers
 
 
 def test_workers_are_sorted_by_accuracy_with_their_intervals(svi):

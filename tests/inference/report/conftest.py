@@ -8,7 +8,7 @@ from report_pages import EVIL, Page, crowd
 
 import crowdppl as cp
 from crowdppl import Fit
-from crowdppl.inference.report import report
+from crowdppl.inference.report.write import report
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@ import os
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.report import report, write
+from crowdppl.inference.report import write
+from crowdppl.inference.report.write import report
 
 
 @pytest.fixture

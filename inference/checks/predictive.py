@@ -19,9 +19,8 @@ from ..densities.program_cache import use_program_cache
 from ..fit_story import refit
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, posterior_of
-from .check_results import Checks
+from .check_results import LEVEL, Checks, DiscrepancyResult
 from .discrepancies import DISCREPANCIES, Discrepancy, Measure, of_function
-from .discrepancy_result import LEVEL, DiscrepancyResult
 from .replicate import NewTruth, from_posterior, from_prior
 
 Discrepancies = str | Iterable[str] | Mapping[str, Discrepancy | Callable[[Annotations], Any]] | None

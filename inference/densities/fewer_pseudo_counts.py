@@ -10,7 +10,7 @@ from numpyro.primitives import Messenger
 from ...data import Annotations
 from ...models import Story
 from .model import Model
-from .padded_sites import Site, is_table
+from .padded_sites import Site, dirichlet_of, is_table
 
 
 class _ScaledConcentrations(Messenger):
@@ -24,10 +24,7 @@ class _ScaledConcentrations(Messenger):
         """Put another Dirichlet in the place of the site's, with the same shape."""
         if msg["type"] != "sample" or msg["is_observed"] or not is_table(msg):
             return
-        fn, shape = msg["fn"], msg["fn"].shape()
-        while hasattr(fn, "base_dist"):
-            fn = fn.base_dist
-        concentration = jnp.broadcast_to(fn.concentration, shape) * self._power
+        concentration = jnp.broadcast_to(dirichlet_of(msg["fn"]).concentration, msg["fn"].shape()) * self._power
         msg["fn"] = dist.Dirichlet(concentration).to_event(msg["fn"].event_dim - 1)
 
 

@@ -15,7 +15,6 @@ from . import of_crowd as of_crowd
 from . import of_draws as of_draws
 from . import of_gold as of_gold
 from . import of_labels as of_labels
-from . import of_mode as of_mode
 from . import of_modes as of_modes
 from . import of_prior as of_prior
 from . import of_scales as of_scales

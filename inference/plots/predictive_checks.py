@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..checks.check_results import Checks
-from ..checks.discrepancy_result import LEVEL, DiscrepancyResult
+from ..checks.check_results import LEVEL, Checks, DiscrepancyResult
 from ..fitted.intervals import INTERVAL
 from .style import (
     ACCENT,

@@ -8,8 +8,7 @@ import numpy as np
 
 from ...data import AnnotationError
 from ...data.majority import majority_accuracy
-from ..checks.check_results import Checks
-from ..checks.discrepancy_result import LEVEL
+from ..checks.check_results import LEVEL, Checks
 from ..findings.render import Findings
 from ..findings.verdict import Verdict, verdict
 from ..fitted.fitted import Fitted

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError
-from ..checks.check_results import Checks
-from ..checks.discrepancy_result import LEVEL
+from ..checks.check_results import LEVEL, Checks
 from ..checks.predictive import check
 from ..findings.summary import summary, why
 from ..fitted.intervals import INTERVAL, jeffreys

@@ -8,8 +8,7 @@ import pytest
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 
 import crowdppl as cp
-from crowdppl.inference.checks.check_results import Checks
-from crowdppl.inference.checks.discrepancy_result import DiscrepancyResult
+from crowdppl.inference.checks.check_results import Checks, DiscrepancyResult
 from crowdppl.inference.plots.predictive_checks import plot_check, plot_checks
 from crowdppl.inference.plots.style import ACCENT, strong
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, kstest
 
-from crowdppl.inference.checks.discrepancy_result import DiscrepancyResult
+from crowdppl.inference.checks.check_results import DiscrepancyResult
 
 DRAWS, REPLICATES = 20, 5
 

@@ -7,13 +7,12 @@ from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from .abstentions import abstentions_of
 from .arrays import read_only
 from .column_names import plain
 from .columns import Column, Where, encode, row_number
+from .connected import connected_parts
 from .errors import AnnotationError, check_name, warn
 from .frames import as_frame, take_column
 from .gold import resolve_gold
@@ -155,9 +154,7 @@ def better_items(sides: np.ndarray, items: Ids, labels: Iterable[Any]) -> list[A
 
 def parts(sides: np.ndarray, n_items: int) -> np.ndarray:
     """Return the number of the connected part of the graph of comparisons that each item is of, shape (items,)."""
-    ones = np.ones(len(sides))
-    graph = coo_matrix((ones, (sides[:, 0], sides[:, 1])), (n_items, n_items))
-    return np.asarray(connected_components(graph, directed=False)[1])
+    return connected_parts(sides[:, 0], sides[:, 1], n_items)
 
 
 def columns_of_tasks(annotations: Any) -> int | None:

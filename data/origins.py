@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from .errors import AnnotationError, StorageError
@@ -186,7 +186,8 @@ def table_of(data: object) -> Table | None:
         return _of_duckdb(data)
     if package == "polars" and kind == "LazyFrame":
         return _of_polars(data)
-    if isinstance(data, ds.Dataset):
+    datasets = sys.modules.get("pyarrow._dataset")  # where nobody has imported it, nothing is of it
+    if datasets is not None and isinstance(data, datasets.Dataset):
 
         def read(columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]:
             yield from data.to_batches(columns=columns, batch_size=n_rows)

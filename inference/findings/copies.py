@@ -22,11 +22,9 @@ from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
-from scipy.cluster.hierarchy import linkage
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial.distance import squareform
 
 from ...data import Annotations
+from ...data.connected import connected_parts
 from ...data.questions import Units
 from ...data.some_tasks import some_tasks
 from ..fitted.intervals import jeffreys
@@ -202,8 +200,7 @@ class _PairsOfWorkers:
 
     def linked(self, of: np.ndarray) -> list[np.ndarray]:
         """Return the groups of two workers or more that some of the pairs, ``(P,)`` bool, link."""
-        edges = (np.ones(of.sum()), (self.first[of], self.second[of]))
-        _, component = connected_components(sparse.coo_matrix(edges, (self.n_workers, self.n_workers)), directed=False)
+        component = connected_parts(self.first[of], self.second[of], self.n_workers)
         order = np.argsort(component, kind="stable")
         cuts = np.append(np.flatnonzero(np.diff(component[order], prepend=-1)), self.n_workers)
         return [order[begin:end] for begin, end in pairwise(cuts) if end - begin >= 2]
@@ -264,6 +261,9 @@ def _clustered(products: np.ndarray, pairs: np.ndarray, active: np.ndarray) -> l
         pairs: the number of these tasks, ``(J, J)``.
         active: the workers that have annotations.
     """
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
     most = len(active) // 3
     if most < 2:
         return []

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from ...data import Annotations
+from ...data.connected import connected_parts
 from ...data.description import count_text
 from ...data.questions import Units
 from .constant_workers import constant_workers_of
@@ -244,9 +243,7 @@ def groups_apart(of: Labels) -> Iterator[Said]:
     if meetings is None or not (meetings.per_task >= 2).any():
         return
     pairs, per_task, shape = meetings.pairs, meetings.per_task, (len(meetings.per_task), meetings.annotations.n_workers)
-    edges = sparse.coo_matrix((np.ones(len(pairs)), (pairs // shape[1], pairs % shape[1])), shape)
-    graph = sparse.bmat([[None, edges], [edges.T, None]], format="csr")
-    _, group = connected_components(graph, directed=False)
+    group = connected_parts(pairs // shape[1], shape[0] + pairs % shape[1], sum(shape))
     sizes = np.bincount(_joined_questions(meetings.annotations, group[: shape[0]], per_task), per_task)
     n_groups, largest = int((sizes > 0).sum()), sizes.max() / sizes.sum()
     if n_groups > 1 and 1 - largest > APART:

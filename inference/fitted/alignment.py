@@ -226,11 +226,13 @@ def permutations(posteriors: np.ndarray, votes: np.ndarray | None = None) -> tup
         The reference, and by chain its own numbers of the reference's classes, ``(K,)``: the match of most agreement
         (Kuhn's Hungarian method).
     """
-    from scipy.optimize import linear_sum_assignment
-
     agreement = np.zeros(1) if votes is None else np.einsum("cnk,nk->c", posteriors, votes)
     reference = int(np.argmax(np.round(agreement / max(np.max(agreement), 1), 4)))  # the first of equals
-    found = {}
+    found: dict[int, np.ndarray] = {}
+    if len(posteriors) == 1:
+        return reference, found
+    from scipy.optimize import linear_sum_assignment
+
     for chain, posterior in enumerate(posteriors):
         shared = posteriors[reference].T @ posterior
         own, match = linear_sum_assignment(shared, maximize=True)

@@ -143,6 +143,11 @@ def test_figures_of_seeds_have_their_deviation():
     assert (mean_sd([2.0], 2), mean_sd([float("nan")])) == ("2.00", "–")
 
 
+def words(result):
+    """What a command printed, whatever the width that it was wrapped to: also in the frame of an error."""
+    return " ".join(result.output.replace("│", " ").split())
+
+
 def command(*arguments, env=None):
     return CliRunner().invoke(papers_command.app, list(map(str, arguments)), env=env)
 
@@ -174,13 +179,13 @@ def test_what_cannot_be_run_says_so(tmp_path):
         patch.delenv("CROWDPPL_DATA", raising=False)
         lacking = command("x", "--out", tmp_path)
         assert lacking.exit_code == 2
-        assert "needs the dataset labelme" in " ".join(lacking.output.split())
+        assert "needs the dataset labelme" in words(lacking)
         everything = command("all", "--out", tmp_path)
-        assert "x is left out" in " ".join(everything.output.split())
+        assert "x is left out" in words(everything)
         patch.setattr("crowdppl.benchmarks.papers.__main__.experiment", lambda name: coin())
         empty = command("coin", "--stored", "--out", tmp_path)
         assert empty.exit_code == 2
-        assert "holds no runs" in empty.output
+        assert "holds no runs" in words(empty)
 
 
 def test_what_is_stored_of_all_is_shown_where_some_have_no_runs_and_needs_no_data(tmp_path, monkeypatch):
@@ -191,11 +196,11 @@ def test_what_is_stored_of_all_is_shown_where_some_have_no_runs_and_needs_no_dat
     monkeypatch.delenv("CROWDPPL_DATA", raising=False)
     nothing = command("all", "--stored", "--out", tmp_path)
     assert nothing.exit_code == 2
-    assert "no runs of any experiment" in " ".join(nothing.output.split())
+    assert "no runs of any experiment" in words(nothing)
     run_cells(named("dasc"), tmp_path / "dasc.jsonl", 2, show=False)
     some = command("all", "--stored", "--seeds", 2, "--out", tmp_path, "--page", tmp_path / "page.md")
     assert some.exit_code == 0
-    assert "lecture is left out" in " ".join(some.output.split())
+    assert "lecture is left out" in words(some)
     assert "The first is better." in some.output
     assert "## dasc\n" in (tmp_path / "page.md").read_text()
 

@@ -128,6 +128,8 @@ EXPERIMENT = Experiment(
         "pseudo-annotations than the one before on labelme; the paper names no number for music, where it is "
         f"{A_ROUND['music']:,}. The network is that of the experiment dasc, one hidden layer of 128 units on the "
         "features at hand with Adam at 1e-3, where the paper trains VGG-16's, so that differences between ways are "
-        "what compares. No setting was chosen by labels that are known."
+        "what compares. On music's 700 songs this schedule is 50 steps of Adam a round, too few for the network: the "
+        "experiment dasc, with 30 epochs of batches of 64, has a base of 66.4 there. No setting was chosen by "
+        "labels that are known."
     ),
 )

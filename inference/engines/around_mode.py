@@ -8,6 +8,7 @@ tables whose posterior given the labels is a Dirichlet distribution.
 import numpy as np
 
 from ...data import Annotations
+from ...data.arrays import counts
 from ...data.padding import PaddedAnnotations
 from ..densities.augmented import Draws, Steps, augmented_draws
 from ..densities.enumerated import Parameters
@@ -18,6 +19,8 @@ from ..densities.sites import Dims, parameter_spec
 from . import at_size, sparse_em
 
 LITTLE = 2**17  # rows as far as which another program takes longer than it saves
+ENOUGH = 500  # tasks from which on label probabilities at the mode say how many labels are sure
+MOST_WORKERS = 0.9  # share of workers of whom no more is missing than counts
 SURE = 0.999  # probability from which on a label counts with its probabilities in all draws
 
 
@@ -49,11 +52,26 @@ def draws_around(
         held, seen, values = sparse_em.apart(model, annotations, moving, mode, dims)
         steps = Steps.at(holding_tasks(model, held, {}), seen, values, {})
         if not steps.in_leaps:
-            missing = float(moving[annotations.task].mean())  # what a sure label tells is all there
-            found, went_far = augmented_draws(steps, values, n, missing=missing)
+            found, went_far = augmented_draws(steps, values, n, missing=_missing(annotations, moving))
             return cut(found, dims, annotations, leading=1), went_far
     seen = at_size.sized(model, annotations, briefly=True) if dims.keys() >= mode.keys() else annotations
     if isinstance(seen, PaddedAnnotations):
         mode, fixed = grown(mode, dims, seen), grown(fixed, dims, seen)
-    found, went_far = augmented_draws(Steps.at(model, seen, mode, fixed), mode, n)
+    steps = Steps.at(model, seen, mode, fixed)
+    says_it = annotations.n_tasks >= ENOUGH and not steps.in_leaps and not model.truth_prior.joint
+    missing = _missing(annotations, moving) if says_it else None
+    found, went_far = augmented_draws(steps, mode, n, missing=missing)
     return cut(found, dims, annotations, leading=1), went_far
+
+
+def _missing(annotations: Annotations, moving: np.ndarray) -> float:
+    """The share of a worker's annotations that are to tasks whose labels are not sure; nine in ten workers have less.
+
+    What a sure label tells is all there. Where workers have no names it is the share of all annotations.
+    """
+    weight = counts(annotations)
+    of_row = weight * moving[annotations.task]
+    if annotations.worker is None:
+        return float(of_row.sum() / weight.sum())
+    n, of_moving = (np.bincount(annotations.worker, each) for each in (weight, of_row))
+    return float(np.quantile(of_moving[n > 0] / n[n > 0], MOST_WORKERS))

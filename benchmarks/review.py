@@ -6,7 +6,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import typer
-from support.crowd_shapes import HEALTHY, accuracies, crowd, drawn
+from scipy.stats import binom, norm
+from support.crowd_shapes import BOUNDS, HEALTHY, SPREAD, accuracies, crowd, drawn
 from support.report import Report
 
 import crowdppl as cp
@@ -53,6 +54,15 @@ def main(
     for by in (["able"], ["able", "classes"], ["annotations"], ["able", "annotations"], ["share"], ["kind"]):
         report.table(f"By {' and '.join(by)}", _scores(found, by))
     report.table("All", _scores(found.assign(able="all"), ["able"]))
+    report.table(
+        "At best, of spammers who draw a class: who knows every true label and the crowd",
+        [
+            {"able": mean, "classes": n_classes, "annotations": n, "share": share} | _at_best(mean, n_classes, n, share)
+            for mean, n_classes, n, share in product(
+                map(float, able.split(",")), CLASSES, map(int, each.split(",")), SHARES
+            )
+        ],
+    )
     healthy = []
     for name, shape in HEALTHY.items():
         made = [shape(np.random.default_rng(seed)) for seed in range(seeds)]
@@ -89,6 +99,17 @@ def _crowd(
         wrong = (truth[:, None] + rng.integers(1, n_classes, (n_tasks, n))) % n_classes
         label[:, :n] = np.where(rng.random((n_tasks, n)) < 0.85, wrong, truth[:, None])
     return crowd(truth, label, given, n_classes).without_gold(), set(range(n))
+
+
+def _at_best(mean: float, n_classes: int, each: int, share: float) -> dict[str, str]:
+    """Recall and precision of Bayes' rule on the number of right annotations, where all that is unknown is known."""
+    right, level = np.arange(each + 1), np.clip(norm.ppf((np.arange(400) + 0.5) / 400, mean, SPREAD), *BOUNDS)
+    of_others = binom.pmf(right[:, None], each, level).mean(1) * (1 - share)
+    of_spammers = binom.pmf(right, each, 1 / n_classes) * share
+    named = of_spammers > of_others
+    found = of_spammers[named].sum()
+    precision = found / (found + of_others[named].sum()) if named.any() else 1.0
+    return {"recall": f"{found / share:.3f}", "precision": f"{precision:.3f}"}
 
 
 def _named(story: str, annotations: cp.Annotations) -> set[int]:

@@ -8,6 +8,7 @@ import pandas as pd
 import crowdppl as cp
 
 ABSTAIN = "-"
+SPREAD, BOUNDS = 0.1, (0.4, 0.97)  # of accuracies around their mean
 
 
 def drawn(
@@ -50,9 +51,9 @@ def crowd(truth: np.ndarray, label: np.ndarray, given: np.ndarray, n_classes: in
     return ann.with_gold({t: names[truth[t]] for t in ann.tasks})
 
 
-def accuracies(rng: np.random.Generator, n: int, mean: float = 0.73, spread: float = 0.1) -> np.ndarray:
+def accuracies(rng: np.random.Generator, n: int, mean: float = 0.73, spread: float = SPREAD) -> np.ndarray:
     """Return accuracies of workers, ``(n,)``."""
-    return np.clip(rng.normal(mean, spread, n), 0.4, 0.97)
+    return np.clip(rng.normal(mean, spread, n), *BOUNDS)
 
 
 def plain(rng: np.random.Generator) -> cp.Annotations:

@@ -26,10 +26,11 @@ from ..models.parts.truth_prior import Given
 from .densities.emission_rows import check_rows
 from .densities.evidence import Gold, with_abstentions_that, with_evidence, with_truth_prior
 from .densities.model import Model
+from .densities.portable import known_dims
 from .densities.probabilities import Probabilities, with_probabilities
 from .densities.program_cache import use_program_cache
 from .densities.random_keys import key_of
-from .densities.sites import fitting_dims, parameter_dims
+from .densities.sites import parameter_dims
 from .densities.traced_numbers import with_numbers
 from .engines import at_size, em, same_fit, sparse_em, svi
 from .engines.checkpoint_options import CheckpointOptions
@@ -148,7 +149,7 @@ def fit_story(
     if problem is not None:
         data = problem.data
     try:
-        dims = fitting_dims(model, data)  # a story that does not fit these data says so before anything runs
+        dims = known_dims(model, data)  # a story that does not fit these data says so before anything runs
         check_rows(model, data)
     except StoryError as error:
         getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames

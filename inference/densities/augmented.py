@@ -43,6 +43,7 @@ from .enumerated import Density, Latent, Parameters, density
 from .model import Model
 from .programs import compiled
 from .random_keys import key_of
+from .ready_programs import known
 from .sites import ParameterSpec, parameter_spec
 
 STEPS = 8  # of data augmentation: 99 % of the variances where three quarters of the knowledge is missing
@@ -403,6 +404,11 @@ class Shares:
 
 def size_of(model: Model, annotations: Annotations, draws: Mapping[str, Any], fixed: Parameters) -> int:
     """Return how many numbers the density at one of the draws ``(n, ...)`` computes."""
+    found: int = known(_size_of, model, annotations, draws, fixed)
+    return found
+
+
+def _size_of(model: Model, annotations: Annotations, draws: Mapping[str, Any], fixed: Parameters) -> int:
     one = {name: value[0] for name, value in draws.items()}
     return computed(lambda own: density(model, own | fixed, annotations).log_posterior_in_log_odds, one)
 

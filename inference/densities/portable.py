@@ -7,6 +7,7 @@ sizes share its compiled programs, whatever the names of their tasks and workers
 import logging
 from collections import OrderedDict
 from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -18,15 +19,16 @@ from jax import Array
 from numpyro.distributions import biject_to
 
 from ...data import Annotations, Ids
-from ...data.padding import PaddedAnnotations, padded, unread
-from ...models import Story
+from ...data.padding import MOST_ROWS, PaddedAnnotations, padded, unread
+from ...models import Story, StoryError
 from ...models.parts.contract import is_promised
 from ...models.parts.general import are_portable
 from .enumerated import Density, Parameters, density, site_dims
 from .model import Model
 from .programs import compiled
+from .ready_programs import known
 from .real_entries import cut, real_axes
-from .sites import Dims, derived, parameter_sites, starting_point, support
+from .sites import Dims, derived, fitting_dims, parameter_sites, starting_point, support
 
 PLAIN = (bool, int, float, str, type(None))  # types of hyperparameters that do not depend on data
 TASKS, ROWS = 32, 256  # of the piece of the data on which a story is run, at the most
@@ -67,20 +69,20 @@ def is_portable(model: Model, annotations: Annotations) -> bool:
         return False
     try:
         hash(tuple(model.hyperparameters.values()))
-        known = _known.setdefault(model.story, _Known(OrderedDict(), OrderedDict()))
+        answers = _known.setdefault(model.story, _Known(OrderedDict(), OrderedDict()))
     except TypeError:  # a table, or a story that nothing can refer to weakly
         return False
     structure = _structure(annotations)
     given = tuple(sorted(model.hyperparameters.items(), key=lambda item: item[0]))
     key = (structure, model.numbers, given, tuple(type(value) for _, value in given), str(jnp.result_type(float)))
-    if key not in known.verdicts:
-        if structure not in known.pieces:
-            known.pieces[structure] = _pieces(annotations)
-        known.verdicts[key] = gives_the_same(model, *known.pieces[structure])
-        for kept in known:
+    if key not in answers.verdicts:
+        if structure not in answers.pieces:
+            answers.pieces[structure] = _pieces(annotations)
+        answers.verdicts[key] = gives_the_same(model, *answers.pieces[structure])
+        for kept in answers:
             while len(kept) > KEPT:
                 kept.popitem(last=False)
-    return known.verdicts[key]
+    return answers.verdicts[key]
 
 
 def gives_the_same(model: Model, own: Annotations, seen: Annotations) -> bool:
@@ -102,6 +104,18 @@ def gives_the_same(model: Model, own: Annotations, seen: Annotations) -> bool:
         return False
     pairs = [*zip(values, others, strict=True), *((np.zeros_like(value), value) for value in beyond.values())]
     return all(_close(*pair) for pair in pairs)
+
+
+def known_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, ...]]:
+    """:func:`.fitting_dims`, which of a story that promises to be portable are looked up for sizes near these.
+
+    Raises:
+        StoryError: as there.
+    """
+    if promises_it(model) and annotations.population is None and annotations.n_rows <= MOST_ROWS:
+        with suppress(StoryError):  # which names the sizes that there are
+            return known(fitting_dims, model, padded(annotations))
+    return fitting_dims(model, annotations)
 
 
 def promises_it(model: Model) -> bool:

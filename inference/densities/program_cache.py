@@ -37,7 +37,8 @@ EVERY = 600.0  # seconds between two looks at the folder of a process that fits 
 OVERLAP = (
     60.0  # seconds before the last look that are looked at again: whatever damaged programs may have done so slowly
 )
-PROGRAM, READY, LOCK, CHECKED = "-cache", "-ready", ".lockfile", ".checked"  # names of files; the first is JAX's own
+PROGRAM, READY, KNOWN = "-cache", "-ready", "-known"  # names of files; the first is JAX's own
+LOCK, CHECKED = ".lockfile", ".checked"
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
 
 HARMLESS = (
@@ -120,7 +121,7 @@ def bound(folder: Path, most: int = MAX_BYTES) -> None:
     for _, n_bytes, entry in sorted(found, key=itemgetter(0)):
         if size <= KEPT * most:
             return
-        if entry.name.endswith((PROGRAM, READY)):
+        if entry.name.endswith((PROGRAM, READY, KNOWN)):
             with suppress(OSError):
                 os.unlink(entry)
             size -= n_bytes

@@ -30,7 +30,7 @@ import numpy as np
 from jax.experimental import serialize_executable
 
 from ...data.ids import Ids
-from .program_cache import READY, ROOM, folder_in_use, free_bytes
+from .program_cache import KNOWN, READY, ROOM, folder_in_use, free_bytes
 
 PACKAGE = __name__.split(".", maxsplit=1)[0]
 ROOMS = ("data", "models", "inference")  # whose code programs follow from
@@ -70,20 +70,9 @@ def ready(
         structure: of these: those by place, and those by name.
         options: of the compiler.
     """
-    folder = folder_in_use()
-    if (
-        folder is None
-        or jax.default_backend() != "cpu"
-        or jax.device_count() > 1
-        or jax.config.values["jax_disable_jit"]
-    ):
+    path = _place(READY, function, static, names, leaves, structure, options)
+    if path is None:
         return None
-    try:
-        parts = [described(function), described(dict(static)), described(tuple(names)), _of_structure(structure)]
-        about = [*parts, described(tuple(map(_kind, leaves))), described(dict(options)), _surroundings()]
-    except NotDescribed:
-        return None
-    path = folder / f"{hashlib.sha256(chr(10).join(about).encode()).hexdigest()}{READY}"
     with suppress(Exception):  # not there, damaged or deleted meanwhile: it is compiled
         loaded = _loaded(path.read_bytes())
         with suppress(OSError):
@@ -104,10 +93,62 @@ def ready(
         program = lowered.compile()
     with suppress(Exception):  # such as calls back to Python, which no other process has
         skeleton = jax.tree.unflatten(shape[0], list(range(shape[0].num_leaves)))
-        content = zlib.compress(pickle.dumps((*serialize_executable.serialize(program), skeleton)), 1)
-        if free_bytes(folder) > ROOM:
-            _write(path, content)
+        _keep(path, (*serialize_executable.serialize(program), skeleton))
     return partial(_run, program, shape[0])
+
+
+def known(function: Callable[..., Any], *given: Any) -> Any:
+    """What a function finds of its arguments' structure, sizes and types, from the disk or found now and kept there.
+
+    Args:
+        function: that looks at no value of an array, such as one that traces another.
+        given: its arguments.
+    """
+    leaves, structure = jax.tree.flatten(given)
+    path = _place(KNOWN, function, {}, (), leaves, structure, {})
+    if path is None:
+        return function(*given)
+    with suppress(Exception):  # not there, damaged or deleted meanwhile: it is found anew
+        found = pickle.loads(zlib.decompress(path.read_bytes()))
+        with suppress(OSError):
+            os.utime(path)
+        return found
+    found = function(*given)
+    with suppress(Exception):  # a full disk
+        _keep(path, found)
+    return found
+
+
+def _place(
+    suffix: str,
+    function: Callable,
+    static: Mapping[str, Any],
+    names: Sequence[str],
+    leaves: Sequence[Any],
+    structure: Any,
+    options: Mapping[str, Any],
+) -> Path | None:
+    """The file of what follows from all this; None where nothing is kept, or some of it has no description."""
+    folder = folder_in_use()
+    if (
+        folder is None
+        or jax.default_backend() != "cpu"
+        or jax.device_count() > 1
+        or jax.config.values["jax_disable_jit"]
+    ):
+        return None
+    try:
+        parts = [described(function), described(dict(static)), described(tuple(names)), _of_structure(structure)]
+        about = [*parts, described(tuple(map(_kind, leaves))), described(dict(options)), _surroundings()]
+    except NotDescribed:
+        return None
+    return folder / f"{hashlib.sha256(chr(10).join(about).encode()).hexdigest()}{suffix}"
+
+
+def _keep(path: Path, found: Any) -> None:
+    content = zlib.compress(pickle.dumps(found), 1)
+    if free_bytes(path.parent) > ROOM:
+        _write(path, content)
 
 
 @contextmanager

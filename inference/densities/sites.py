@@ -21,6 +21,7 @@ from ...models.parts.contract import dim_of_plate
 from .enumerated import Parameters, Site, is_latent, run_enumerated, site_dims, site_values
 from .model import Model
 from .padded_sites import is_table
+from .ready_programs import known
 
 MEDIAN_OF = 15  # draws, for a start near the prior's median
 
@@ -111,8 +112,13 @@ def parameter_names(model: Model, annotations: Annotations) -> ParameterNames:
 
 @lru_cache(maxsize=64)
 def _names(structure: Any, shapes: tuple[jax.ShapeDtypeStruct, ...]) -> ParameterNames:
+    found: ParameterNames = known(_traced_names, *jax.tree.unflatten(structure, shapes))
+    return found
+
+
+def _traced_names(model: Model, annotations: Annotations) -> ParameterNames:
     spec: list[ParameterSpec] = []
-    jax.eval_shape(lambda *given: spec.append(parameter_spec(*given)), *jax.tree.unflatten(structure, shapes))
+    jax.eval_shape(lambda *given: spec.append(parameter_spec(*given)), model, annotations)
     return ParameterNames(spec[0].dims, frozenset(spec[0].without_posterior))
 
 

@@ -46,7 +46,7 @@ class AnnotationLikelihood(Distribution):
         annotations: which worker annotated which task; ``annotations.label`` is not looked at.
     """
 
-    arg_constraints: ClassVar[dict] = {"truth": constraints.nonnegative_integer}
+    arg_constraints: ClassVar[dict] = {}  # to check the classes would cost operations of their own, again and again
     support = constraints.independent(constraints.nonnegative_integer, 1)
     pytree_data_fields = ("truth", "emission", "annotations")
 

@@ -66,6 +66,26 @@ def test_the_next_process_lowers_none_of_the_fits_programs_and_finds_the_same(tm
     assert (fourth, n_fourth) == (first, n_again)
 
 
+def test_what_is_known_of_sizes_is_kept_and_found_anew_where_they_are_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(ready_programs, "folder_in_use", lambda: tmp_path)
+    monkeypatch.setattr(ready_programs, "described", lambda value: described("" if callable(value) else value))
+    calls = []
+
+    def n_numbers(values):
+        calls.append(values)
+        return values.size
+
+    assert [ready_programs.known(n_numbers, np.full(3, fill)) for fill in (1.0, 2.0)] == [3, 3]
+    assert len(calls) == 1
+    assert ready_programs.known(n_numbers, np.zeros(4)) == 4
+    kept = sorted(tmp_path.glob("*-known"))
+    assert len(kept) == len(calls) == 2
+    for path in kept:
+        path.write_bytes(b"damaged")
+    assert ready_programs.known(n_numbers, np.zeros(3)) == 3
+    assert len(calls) == 3
+
+
 def test_another_option_is_another_program_and_a_story_of_a_users_own_is_not_kept(tmp_path):
     run(tmp_path)
     before = ready(tmp_path)

@@ -248,6 +248,11 @@ class Annotations(Constructors):
         return self.n_rows if self.count is None else int(np.sum(np.asarray(self.count), dtype=np.float64))
 
     @property
+    def row_counts(self) -> np.ndarray:
+        """The number of annotations that each row stands for, shape (A,), in double precision."""
+        return np.ones(self.n_rows) if self.count is None else np.asarray(self.count, dtype=np.float64)
+
+    @property
     def named(self) -> bool:
         """True where it is known which worker gave which annotation."""
         return self.worker is not None

@@ -59,7 +59,7 @@ def rebalanced(
     beta = real_number("beta", beta, least=0, below=1)
     if annotations.abstains:
         raise AnnotationError("abstentions are of no class; leave them out by annotations.of_classes()")
-    count = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, dtype=float)
+    count = annotations.row_counts
     label, by_class = np.asarray(annotations.label), _counts(annotations)
     each = by_class.sum() / max((by_class > 0).sum(), 1)
     if how == "effective_number":
@@ -76,7 +76,7 @@ def rebalanced(
 
 def _counts(annotations: Annotations) -> np.ndarray:
     """Annotations of each class, ``(K,)``."""
-    count = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, dtype=float)
+    count = annotations.row_counts
     return np.bincount(np.asarray(annotations.label), count, annotations.n_categories)[: annotations.n_classes]
 
 

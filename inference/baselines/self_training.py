@@ -191,7 +191,7 @@ def completed(annotations: Annotations) -> tuple[Annotations, int]:
     missing = np.ones(n * j, bool)
     missing[_cell(annotations, np.asarray(annotations.task), np.asarray(annotations.worker))] = False
     cell = np.flatnonzero(missing)
-    count = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count)
+    count = annotations.row_counts
     found = annotations.replace(
         task=np.concatenate([annotations.task, cell // j]).astype(np.int32),
         worker=np.concatenate([annotations.worker, cell % j]).astype(np.int32),

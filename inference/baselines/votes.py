@@ -51,7 +51,7 @@ def wawa(annotations: Annotations) -> np.ndarray:
     """
     weight = agreement(annotations)
     given = annotations.of_classes()
-    count = np.ones(given.n_rows) if given.count is None else np.asarray(given.count, dtype=float)
+    count = given.row_counts
     cell = np.asarray(given.task, np.int64) * given.n_classes + np.asarray(given.label)
     size = given.n_tasks * given.n_classes
     weighted = np.bincount(cell, count * weight[np.asarray(given.worker)], size).reshape(given.n_tasks, -1)
@@ -72,7 +72,7 @@ def agreement(annotations: Annotations) -> np.ndarray:
             "wawa weighs votes by their workers, and the annotations name none; take majority_vote or naive_soft"
         )
     given = annotations.of_classes()
-    count = np.ones(given.n_rows) if given.count is None else np.asarray(given.count, dtype=float)
+    count = given.row_counts
     right = majority_vote(annotations)[np.asarray(given.task), np.asarray(given.label)]
     worker = np.asarray(given.worker)
     total = np.bincount(worker, count, given.n_workers)

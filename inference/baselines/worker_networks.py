@@ -120,7 +120,7 @@ def averaging_weights(annotations: Annotations, heads: np.ndarray) -> np.ndarray
     Returns:
         ``(J,)``, which sum to one; beside a prior of one annotation for each worker.
     """
-    count = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count)
+    count = annotations.row_counts
     gave = np.zeros(heads.shape[:2], bool)
     gave[np.asarray(annotations.task)[count > 0], np.asarray(annotations.worker)[count > 0]] = True
     others = np.where(gave.mean(-1, keepdims=True) > 0.5, True, ~gave)

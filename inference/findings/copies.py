@@ -162,7 +162,7 @@ class _Given:
 def _given(annotations: Annotations) -> _Given | None:
     """The annotations of tasks that several workers annotated who gave several classes; None where nobody is left."""
     j, k = annotations.n_workers, annotations.n_classes
-    weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
+    weight = annotations.row_counts
     cell = (np.asarray(annotations.task, np.int64) * j + np.asarray(annotations.worker)) * k
     cell, place = np.unique((cell + np.asarray(annotations.label))[weight > 0], return_inverse=True)
     weight = np.bincount(place, weight[weight > 0])

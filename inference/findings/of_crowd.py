@@ -75,7 +75,7 @@ def _tables(of: Labels) -> np.ndarray | None:
         return None
     annotations, posterior = crowd.given, crowd.posterior
     n_classes = annotations.n_classes
-    weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
+    weight = annotations.row_counts
     cell = np.asarray(annotations.worker, np.int64) * n_classes + np.asarray(annotations.label)
     by_class = [
         np.bincount(cell, weight * posterior[annotations.task, k], annotations.n_workers * n_classes)
@@ -136,7 +136,7 @@ def of_one_class_each(annotations: Annotations) -> tuple[np.ndarray, float]:
     The share is 0 where they all give the same class: they are spammers, and no labelling functions.
     """
     given = annotations.of_classes()
-    weight = np.ones(given.n_rows) if given.count is None else np.asarray(given.count, float)
+    weight = given.row_counts
     cell = np.asarray(given.worker, np.int64) * given.n_classes + np.asarray(given.label)
     n = np.bincount(cell, weight, given.n_workers * given.n_classes).reshape(given.n_workers, -1)
     one = (n > 0).sum(1) == 1

@@ -57,7 +57,7 @@ def agreeing_repeats(annotations: Annotations) -> list[AgreeingRepeats]:
     if not n_repeated(np.asarray(annotations.task), np.asarray(annotations.worker), annotations.n_annotations):
         return []
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
-    weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
+    weight = annotations.row_counts
     pair, place = np.unique(
         np.asarray(annotations.task, np.int64) * n_workers + np.asarray(annotations.worker), return_inverse=True
     )

@@ -61,7 +61,7 @@ class ByRule:
             raise AnnotationError(
                 "the annotations name no workers, so there is nobody to score; labels has the tasks' labels"
             )
-        count = np.ones(data.n_rows) if data.count is None else np.asarray(data.count, dtype=float)
+        count = data.row_counts
         cell = np.asarray(data.worker, np.int64) * kinds + np.asarray(data.label)
         p = np.asarray(self.posterior, dtype=float)[np.asarray(data.task)]
         counts = np.stack([np.bincount(cell, count * p[:, k], data.n_workers * kinds) for k in range(p.shape[-1])])

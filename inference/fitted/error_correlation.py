@@ -237,7 +237,7 @@ class _Pairs:
 
 def _pairs(annotations: Annotations) -> _Pairs:
     task, worker = np.asarray(annotations.task, np.int64), np.asarray(annotations.worker, np.int64)
-    weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
+    weight = annotations.row_counts
     pair = task * annotations.n_workers + worker
     if pd.Series(pair).is_unique:
         return _Pairs(task, worker, None, weight)

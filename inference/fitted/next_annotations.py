@@ -244,7 +244,7 @@ def _joint_under(fitted: Fitted, workers: np.ndarray | None, weights: np.ndarray
     task = np.concatenate([annotations.task, more])
     order = np.argsort(task, kind="stable")
     worker = None if workers is None else np.concatenate([annotations.worker, np.zeros_like(more)])[order]
-    count = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count)
+    count = annotations.row_counts
     asked = annotations.replace(
         task=task[order],
         worker=worker,

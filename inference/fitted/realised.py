@@ -116,7 +116,7 @@ class _Drawing(NamedTuple):
 
 def _weight(annotations: Annotations, counted: np.ndarray | None) -> np.ndarray:
     """Return the weight of each row: its number of annotations, and 0 where its task does not count."""
-    weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count, float)
+    weight = annotations.row_counts
     return weight if counted is None else weight * np.asarray(counted)[annotations.task]
 
 

@@ -169,7 +169,7 @@ def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float =
     if annotations.gold is None:
         raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}")
     truth = np.asarray(annotations.gold)[annotations.task]
-    weight = np.ones(annotations.n_rows) if annotations.count is None else np.asarray(annotations.count)
+    weight = annotations.row_counts
     label = np.asarray(annotations.label)
     asked, right = (
         np.bincount(np.asarray(annotations.worker), weight * which, annotations.n_workers)

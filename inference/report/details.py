@@ -40,7 +40,7 @@ def task_details(subject: Subject, shown: np.ndarray, accuracies: pd.Series | No
     annotations, posterior = subject.annotations, subject.source.posterior
     order, starts = _rows_by(np.asarray(annotations.task), annotations.n_tasks)
     kind, worker = np.asarray(annotations.label), annotations.worker
-    counts = np.ones(annotations.n_rows, int) if annotations.count is None else np.asarray(annotations.count)
+    counts = annotations.row_counts
     used: dict[int, int] = {}
     rows = []
     for task in shown.tolist():

@@ -16,8 +16,7 @@ from support.report import Report
 
 import crowdppl as cp
 
-# The calls are those of the tests. Without this folder in the path: numba would take coverage.py for the package.
-sys.path[:] = [folder for folder in sys.path if Path(folder) != Path(__file__).parent]
+# The calls are those of the tests.
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 matplotlib.use("Agg")
 OPTIONS: dict[str, Any] = {"method": "nuts", "chains": 4, "warmup": 300, "draws": 300, "progress": False}

@@ -185,8 +185,9 @@ def _python(variables: Mapping[str, str], program: str, *arguments: str) -> str:
 
 
 def _environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment without JAX's own cache, which would be in the way."""
-    own = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    """This process's environment without JAX's own cache, and with bytecode, as an installed package has."""
+    left_out = ("JAX_COMPILATION_CACHE_DIR", "PYTHONDONTWRITEBYTECODE")
+    own = {name: value for name, value in os.environ.items() if name not in left_out}
     return own | dict(variables)
 
 

@@ -25,6 +25,7 @@ from ...models.parts.contract import is_promised
 from ...models.parts.general import are_portable
 from .enumerated import Density, Parameters, density, site_dims
 from .model import Model
+from .program_cache import folder_in_use
 from .programs import compiled
 from .ready_programs import known
 from .real_entries import cut, real_axes
@@ -112,7 +113,8 @@ def known_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, .
     Raises:
         StoryError: as there.
     """
-    if promises_it(model) and annotations.population is None and annotations.n_rows <= MOST_ROWS:
+    is_kept = folder_in_use() is not None and annotations.n_rows <= MOST_ROWS
+    if is_kept and annotations.population is None and promises_it(model):
         with suppress(StoryError):  # which names the sizes that there are
             return known(fitting_dims, model, padded(annotations))
     return fitting_dims(model, annotations)

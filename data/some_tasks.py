@@ -19,11 +19,12 @@ def some_tasks(annotations: Annotations, chosen: np.ndarray) -> Annotations:
     Returns:
         annotations in the same order, whose tasks have numbers as identifiers.
     """
-    rows = chosen[annotations.task]
+    task = np.asarray(annotations.task)
+    rows = chosen[task]
     place = np.cumsum(chosen, dtype=np.int32) - 1
 
     return annotations.replace(
-        task=place[annotations.task[rows]],
+        task=place[task[rows]],
         tasks=Ids.range(int(chosen.sum())),
         **changed(annotations, BY_ROW, lambda values: np.asarray(values)[rows]),
         **changed(annotations, BY_TASK, lambda values: np.asarray(values)[chosen]),

@@ -102,6 +102,7 @@ class ParameterNames(NamedTuple):
 
     dims: dict[str, tuple[str, ...]]  # of each parameter
     without_posterior: frozenset[str]  # sites to optimise, and running statistics of a classifier
+    tables: frozenset[str]  # Dirichlet sites
 
 
 def parameter_names(model: Model, annotations: Annotations) -> ParameterNames:
@@ -119,7 +120,7 @@ def _names(structure: Any, shapes: tuple[jax.ShapeDtypeStruct, ...]) -> Paramete
 def _traced_names(model: Model, annotations: Annotations) -> ParameterNames:
     spec: list[ParameterSpec] = []
     jax.eval_shape(lambda *given: spec.append(parameter_spec(*given)), model, annotations)
-    return ParameterNames(spec[0].dims, frozenset(spec[0].without_posterior))
+    return ParameterNames(spec[0].dims, frozenset(spec[0].without_posterior), frozenset(spec[0].tables))
 
 
 def parameter_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, ...]]:

@@ -15,7 +15,7 @@ from ..densities.enumerated import Parameters
 from ..densities.held_tasks import holding_tasks
 from ..densities.model import Model
 from ..densities.real_entries import cut, grown
-from ..densities.sites import Dims, parameter_spec
+from ..densities.sites import Dims, parameter_names
 from . import at_size, sparse_em
 
 LITTLE = 2**17  # rows as far as which another program takes longer than it saves
@@ -48,7 +48,7 @@ def draws_around(
     moving = sure < max(SURE, np.nextafter(sure.min(), 2))  # the least sure one in any case
     apart = dims.keys() >= mode.keys() and not fixed and not model.truth_prior.joint
     is_much = apart and sparse_em.pays(annotations, moving, LITTLE)
-    if is_much and set(parameter_spec(model, annotations).tables) == mode.keys():
+    if is_much and parameter_names(model, annotations).tables == mode.keys():
         held, seen, values = sparse_em.apart(model, annotations, moving, mode, dims)
         steps = Steps.at(holding_tasks(model, held, {}), seen, values, {})
         if not steps.in_leaps:

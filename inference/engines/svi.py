@@ -211,7 +211,7 @@ def run(
         FloatingPointError: where the loss is not finite, but for a few steps, with the first: :func:`check_losses`.
     """
     like = data if isinstance(data, Annotations) else data.like
-    names, without_posterior = parameter_names(model, like)
+    names, without_posterior, _ = parameter_names(model, like)
     is_delta = is_a_point(settings.guide)
     weights = without_posterior & set(names)
     in_parts = not _is_whole(data, settings)

@@ -45,7 +45,7 @@ PARTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 """By name: options of ``cp.fit``, and what the annotations bring."""
 
 REFUSED = ("independent_confusion_subtypes", "score_factor")
-"""Stories that have shared errors of their own, and refuse the part."""
+"""Stories whose annotations of a task depend on each other, and which refuse shared errors and pooled questions."""
 
 TOGETHER = ("shared errors", "difficulty of tasks", "abstentions", "models' probabilities")
 """Parts that are also tried all at once."""
@@ -66,7 +66,7 @@ def table() -> list[str]:
     """What tests hold of Pyro, as lines of Markdown: how many stories with each part, and by which engines."""
     lines = ["| over the story | stories | EM: density and labels to 1e-5 | SVI | NUTS |", "|---|---|---|---|---|"]
     for part in PARTS:
-        n = len(STORIES) - (len(REFUSED) if part == "shared errors" else 0)
+        n = len(STORIES) - (len(REFUSED) if part in ("shared errors", "pooled questions") else 0)
         runs = "with the others of these" if part in TOGETHER else "yes"
         lines.append(f"| {part} | {n} | yes | {runs} | {runs} |")
     return lines

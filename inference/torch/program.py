@@ -469,7 +469,7 @@ class Parameter(TorchDistribution):
         before = {name: to_jax(value) for name, value in run.flat(outer).items()}
         before = before if n > 1 else jax.tree.map(lambda value: value[None], before)
         drawn = _drawn(run.model, run.annotations, before, _keys(n), name=self.latent.name)
-        return to_torch(drawn).clone().reshape(*lead, *own)
+        return to_torch(drawn).clone().reshape(torch.Size([*lead, *own]))
 
 
 class WithinFactor(Parameter):

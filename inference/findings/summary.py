@@ -434,6 +434,14 @@ def to_review(of: Posterior | Fitted) -> dict[str, str]:
     return {"review": f"{who}: {', '.join(map(name_text, names[:SHOWN_WORKERS]))}{more}"}
 
 
+def unused_gold(annotations: Annotations) -> np.ndarray:
+    """Return which tasks have a gold label that a fit of the annotations does not use, ``(N,)``."""
+    if annotations.gold is None:
+        return np.zeros(annotations.n_tasks, bool)
+    known = np.asarray(annotations.gold) >= 0
+    return known if annotations.evidence is None else known & ~np.isneginf(annotations.evidence).any(-1)
+
+
 def gold_accuracy(fitted: Posterior | Fitted) -> str:
     """Accuracy on the gold tasks whose labels the fit did not use with Jeffreys' interval, beside the majority vote's.
 
@@ -445,8 +453,7 @@ def gold_accuracy(fitted: Posterior | Fitted) -> str:
     known = gold >= 0
     if not known.any():
         return "no gold label is known"
-    used = known.copy()
-    used &= False if annotations.evidence is None else np.isneginf(annotations.evidence).any(-1)
+    used = known & ~unused_gold(annotations)
     scored = known & ~used if (known & ~used).any() else known
     posterior, votes = np.asarray(fitted.posterior)[scored], annotations.kind.majority(annotations.votes())[scored]
     right, of_votes = right_shares(posterior, gold[scored]), right_shares(votes, gold[scored])

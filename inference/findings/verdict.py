@@ -11,23 +11,29 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.stats import binom
 
 from ...data import Annotations
 from ...data.description import count_text
 from ...data.id_text import name_quoted, name_text
+from ...data.majority import right_shares
 from ...data.questions import workers_noun
+from ..fitted.intervals import INTERVAL, jeffreys
 from ..fitted.posterior import Posterior
 from .beyond_chance import agreement_of
 from .facts import SURE, n_sure
 from .look import findings
 from .register import once
 from .review import reviewed
-from .summary import gold_accuracy
+from .summary import gold_accuracy, unused_gold
 
 USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker")
 """Codes of warnings by which the labels are not to be used without gold labels."""
 
 SHOWN = 5  # doubtful tasks, pairs of classes and workers that are named
+FEWEST_GOLD = 10  # gold tasks from which they speak for or against the labels
+FAR = 0.2  # by which probabilities are above the share of right labels where they are worth nothing
+UNLIKELY = 0.05  # the probability by chance of a difference that is said
 TO_LABEL = 20  # tasks of which true labels are asked for
 
 Trust = Literal["yes", "with care", "no"]
@@ -97,16 +103,46 @@ def verdict(of: Posterior) -> Verdict:
     codes = {each.code for each in warnings}
     trust: Trust = "no" if codes & set(USELESS) else "with care" if warnings else "yes"
     why = [clause(each.sentence if each.story else each.text) for each in warnings]
+    if not of.on_disk:
+        against, gap = _against_gold(of)
+        trust = "no" if gap > FAR else "with care" if against and trust == "yes" else trust
+        why = [*against, *why]
     if of.on_disk:
         n, sure = of.source.n_tasks, int(of.fitted.label_sums.sure)
         why = why or ["No check warns; whether workers agree beyond chance was not looked at in files."]
         return Verdict(trust, tuple(why), (_how_many(n, n - sure),), (), ())
     annotations = of.annotations
-    if not warnings:
+    if not why:
         why.append(_agreement(of))
     if annotations.gold is not None:
         why.append(clause(gold_accuracy(of)))
     return Verdict(trust, tuple(why), _labels(of), _workers(of), _next(annotations))
+
+
+def _against_gold(of: Posterior) -> tuple[list[str], float]:
+    """Sentences on gold labels that the fit did not use and that speak against it, and by how much it is too sure.
+
+    They are where the labels' mean probability is above the interval of how many are right, and where the majority vote
+    is right of more tasks by a sign test.
+    """
+    annotations = of.annotations
+    scored = unused_gold(annotations)
+    n = int(scored.sum())
+    if n < FEWEST_GOLD:
+        return [], 0.0
+    gold, posterior = np.asarray(annotations.gold)[scored], np.asarray(of.posterior, float)[scored]
+    right, said, against = right_shares(posterior, gold), float(posterior.max(1).mean()), []
+    high = float(jeffreys(np.array(right.sum()), np.array(n), INTERVAL)[1])
+    too_sure = said - float(right.mean()) if said > high else 0.0
+    if too_sure:
+        against.append(f"{right.mean():.0%} of {n:,} gold tasks are right, and the probabilities say {said:.0%}.")
+    votes = right_shares(annotations.kind.majority(annotations.votes())[scored], gold)
+    better, worse = int((votes > right).sum()), int((votes < right).sum())
+    if better > worse and binom.sf(better - 1, better + worse, 0.5) < UNLIKELY:
+        against.append(
+            f"Majority vote is right of {votes.mean():.0%} of the gold tasks, the labels of {right.mean():.0%}."
+        )
+    return against, too_sure
 
 
 def clause(text: str) -> str:

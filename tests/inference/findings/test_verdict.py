@@ -51,6 +51,38 @@ def test_a_warning_that_leaves_labels_of_use_asks_for_care():
     assert len(fit.verdict.why) == len(fit.findings.warnings)
 
 
+def test_gold_labels_that_the_fit_does_not_use_speak_for_or_against_it(healthy):
+    labels = healthy.labels["label"]
+    first = list(labels.index[:40])
+    other = {"cat": "dog", "dog": "owl", "owl": "cat"}
+
+    def trusted(n_wrong: int, **options) -> cp.Verdict:
+        gold = {task: other[labels[task]] if i < n_wrong else labels[task] for i, task in enumerate(first)}
+        annotations = healthy.annotations.with_gold(gold)
+        return cp.fit("dawid_skene", annotations, progress=False, **options).verdict
+
+    assert trusted(0).trust == trusted(1).trust == "yes"
+    care, no = trusted(6), trusted(20)
+    assert care.trust == "with care"
+    assert "85% of 40 gold tasks are right, and the probabilities say 9" in care.why[0]
+    assert no.trust == "no"
+    assert no.why[0].startswith("50% of 40 gold tasks are right")
+    few = healthy.annotations.with_gold({task: other[labels[task]] for task in first[:5]})
+    assert cp.fit("dawid_skene", few, progress=False).verdict.trust == "yes"  # too few to speak
+    assert not any("the probabilities say" in why for why in trusted(20, gold=True).why)  # known labels: no measure
+
+
+def test_a_vote_that_is_right_of_more_gold_tasks_is_said():
+    frame = table(0.85)
+    fit = cp.fit("dawid_skene", frame, progress=False, diagonal=1.0, off_diagonal=50.0)
+    votes = frame.groupby("task")["label"].agg(lambda given: given.mode()[0])
+    told = cp.fit(
+        "dawid_skene", fit.annotations.with_gold(votes.to_dict()), progress=False, diagonal=1.0, off_diagonal=50.0
+    )
+    assert told.verdict.trust != "yes"
+    assert any(why.startswith("Majority vote is right of ") for why in told.verdict.why)
+
+
 def test_doubtful_labels_are_counted_as_the_summary_counts_them(noise):
     unsure = (noise.labels["probability"] < 0.9).sum()
     first, between, *_, last = noise.verdict.labels

@@ -29,7 +29,7 @@ import jax
 import numpy as np
 from jax.experimental import serialize_executable
 
-from ...data.ids import Ids
+from ...data.ids import Ids, UnreadError
 from .program_cache import KNOWN, READY, ROOM, folder_in_use, free_bytes
 
 PACKAGE = __name__.split(".", maxsplit=1)[0]
@@ -140,7 +140,7 @@ def _place(
     try:
         parts = [described(function), described(dict(static)), described(tuple(names)), _of_structure(structure)]
         about = [*parts, described(tuple(map(_kind, leaves))), described(dict(options)), _surroundings()]
-    except NotDescribed:
+    except (NotDescribed, UnreadError):
         return None
     return folder / f"{hashlib.sha256(chr(10).join(about).encode()).hexdigest()}{suffix}"
 

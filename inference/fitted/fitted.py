@@ -363,9 +363,9 @@ class Fitted:
     @cached_property
     def _derived_dims(self) -> Dims:
         """Dimensions of the derived quantities, found without computing anything."""
-        first = {name: np.asarray(value[0, 0]) for name, value in self.draws.items()} | self.fixed
+        first = {name: np.asarray(value[0, 0]) for name, value in self.draws.items()}
         dims: Dims = {}
-        jax.eval_shape(lambda: dims.update(derived(self.model, first, self.data)[1]))
+        jax.eval_shape(lambda point: dims.update(derived(self.model, point | self.fixed, self.data)[1]), first)
         return dims
 
     @cached_property

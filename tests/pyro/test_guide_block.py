@@ -26,7 +26,7 @@ def test_the_guides_block_trains_a_torch_module_on_the_digits():
 def test_the_guides_block_runs_pyros_svi_on_a_story():
     import pyro
 
-    (block,) = [found for found in re.findall(r"```py\n(.*?)```", GUIDE, flags=re.DOTALL) if "in_pyro(" in found]
+    (block,) = [found for found in re.findall(r"```py\n(.*?)```", GUIDE, flags=re.DOTALL) if "pyro.infer.SVI(" in found]
     names = {"images": cp.load_dataset("digits")}
     with pyro.get_param_store().scope():
         exec(compile(block, "classifier.md", "exec"), names)

@@ -5,11 +5,14 @@ import os
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pytest
 
+import crowdppl as cp
 from crowdppl.data.ids import Ids
 from crowdppl.data.kinds import NOMINAL
+from crowdppl.data.padding import unread
 from crowdppl.inference.densities import ready_programs
 from crowdppl.inference.densities.ready_programs import NotDescribed, described
 from crowdppl.models import STORIES
@@ -125,3 +128,11 @@ def test_the_surroundings_have_the_code_the_libraries_and_the_options_of_jax(mon
     assert "models/dawid_skene.py" in said
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
     assert ready_programs._surroundings() != said
+
+
+def test_a_function_of_identifiers_that_nobody_may_read_is_not_kept_and_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(ready_programs, "folder_in_use", lambda: tmp_path)
+    structure = jax.tree.structure(unread(cp.load_dataset("anesthesia")))
+    found = ready_programs.ready(ready_programs.described, {}, ["value"], [], structure, {})
+    assert found is None
+    assert not list(tmp_path.iterdir())

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,8 +64,14 @@ def _importing(path: PurePosixPath) -> set[str]:
 
 
 def _matching(pattern: str) -> set[str]:
+    return {name for name, text in _tests().items() if re.search(pattern, text)}
+
+
+@cache
+def _tests() -> dict[str, str]:
+    """The text of each file of tests by its path from the root."""
     files = (ROOT / "tests").rglob("test_*.py")
-    return {file.relative_to(ROOT).as_posix() for file in files if re.search(pattern, file.read_text(encoding="utf-8"))}
+    return {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from changed import ROOT, selected
         (["README.md"], "tests/test_readme.py"),
     ],
 )
-def test_a_change_has_the_selected_its_room(changed, expected):
+def test_a_change_has_the_tests_of_its_room(changed, expected):
     assert expected in selected(changed)
 
 

@@ -148,7 +148,7 @@ def frame_table(
     from rich.text import Text
 
     shown, left_out = _fitting(frame, _columns(frame, interval), width)
-    table = _filled(frame, shown, title)
+    table = _filled(frame, shown, title, width)
     names = "; ".join(column.name.replace("_", " ") for column in left_out if column.of == column.name)
     if names:
         table.caption, table.caption_justify = Text(f"a wider terminal shows {names}", style="dim"), "left"
@@ -165,14 +165,14 @@ def frame_tables(frame: pd.DataFrame, title: str, width: int | None = None) -> I
     """
     columns = _columns(frame)
     shown, left = _fitting(frame, columns, width)
-    yield _filled(frame, shown, title)
+    yield _filled(frame, shown, title, width)
     while left:
         shown, rest = _fitting(frame, left, width)
         if not shown:  # one score is wider than the terminal
             shown = [column for column in left if column.of == left[0].of]
             rest = left[len(shown) :]
         left = rest
-        yield _filled(frame, shown, f"{title}, more columns")
+        yield _filled(frame, shown, f"{title}, more columns", width)
 
 
 def _fitting(frame: pd.DataFrame, columns: Sequence[_Column], width: int | None) -> tuple[list[_Column], list[_Column]]:
@@ -191,15 +191,23 @@ def _fitting(frame: pd.DataFrame, columns: Sequence[_Column], width: int | None)
     return shown, columns[len(shown) :]
 
 
-def _filled(frame: pd.DataFrame, columns: Sequence[_Column], title: str | None) -> Table:
+def _filled(frame: pd.DataFrame, columns: Sequence[_Column], title: str | None, width: int | None) -> Table:
+    """The table; where whole headings do not fit, numbers have the width they need, and no column is cut for another's.
+
+    Left to itself rich narrows the widest column first, below the width that its numbers need.
+    """
     from rich.text import Text
 
+    index = _width(name_text(tuple(frame.index.names)), list(map(name_text, frame.index)), fold=MOST_NAME)
+    whole = sum(max(_needed(column), len(column.heading) + GAP) for column in columns)
+    is_narrow = EDGES + index + whole > (stdout().width if width is None else width)
     table = make_table(title)
     table.add_column(name_text(tuple(frame.index.names)), overflow="fold", max_width=MOST_NAME)
     for column in columns:
         side: Literal["left", "right"] = "right" if column.is_number else "left"
         least = _needed(column) - GAP
-        table.add_column(column.heading, justify=side, overflow="fold", min_width=least)
+        fixed = least if is_narrow and column.is_number else None
+        table.add_column(column.heading, justify=side, overflow="fold", min_width=least, width=fixed)
     for row in zip(map(name_text, frame.index), *(column.cells for column in columns), strict=True):
         table.add_row(*map(Text, row))
     return table

@@ -55,3 +55,17 @@ def test_columns_that_go_on_below_have_the_rows_names_and_a_title_again():
 def test_a_table_by_itself_says_what_a_wider_terminal_shows():
     caption = str(frame_table(workers(), "workers", 80).caption)
     assert caption == "a wider terminal shows sensitivity; specificity; abstention rate"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_no_column_is_cut_where_the_words_of_the_headings_fit_and_whole_headings_do_not(width):
+    """The ranking of items with names of five letters lost the end of its last column in 80 characters."""
+    interval = {"low": [-4.045, 0.125], "high": [-0.253, 3.82]}
+    columns = {"score": [-2.504, 2.255]} | {f"score_{end}": values for end, values in interval.items()}
+    columns |= {"rank": [8, 1], "rank_low": [4, 1], "rank_high": [8, 4], "p_best": [0.0, 0.39]}
+    for letters in range(1, 30):
+        index = pd.Index(["a" * letters, "b" * letters], name="item")
+        frame = pd.DataFrame(columns | {"n_comparisons": [145, 156]}, index)
+        text = printed(frame_tables(frame, "ranking", width), width)
+        cells = ["145", "156", "comparisons", "0.390", "-4.045 to -0.253", "0.125–3.820"]
+        assert [cell for cell in cells if cell not in text] == [], letters

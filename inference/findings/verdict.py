@@ -57,6 +57,10 @@ class Step(NamedTuple):
     command: str
     call: str
 
+    def on(self, folder: str) -> str:
+        """Return the command of the shell on a folder, which is no option either where it begins with a dash."""
+        return self.command.replace("DIR", shlex.quote(f"./{folder}" if folder.startswith("-") else folder))
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -83,7 +87,7 @@ class Verdict:
 
     def commands(self, folder: str) -> dict[str, str]:
         """Return what to do next: by command of the shell, on the folder of the fit, what it does."""
-        return {step.command.replace("DIR", shlex.quote(folder)): step.text for step in self.next}
+        return {step.on(folder): step.text for step in self.next}
 
     def __str__(self) -> str:
         steps = tuple(f"{step.call}: {step.text}" for step in self.next)

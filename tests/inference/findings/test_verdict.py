@@ -104,6 +104,7 @@ def test_commands_are_of_the_folder_and_the_shell_reads_it_back(healthy):
     names = ("next-gold", "estimate", "report")
     assert [shlex.split(each)[1:3] for each in commands] == [[name, "my fit"] for name in names]
     assert 'cp.gold_page(fit, "gold.html", 20)' in str(healthy.verdict)
+    assert all(shlex.split(each)[2] == "./-x y" for each in healthy.verdict.commands("-x y"))
 
 
 def test_nothing_is_asked_of_tasks_whose_true_labels_are_known():

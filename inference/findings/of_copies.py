@@ -16,7 +16,7 @@ from .copies_as_one import told
 from .facts import listed
 from .of_crowd import crowd_of, open_question
 from .register import Labels, Said, check
-from .repeated import agreeing_repeats
+from .repeated import agreeing_repeats, contradicting_repeats
 
 SHOWN = 4  # workers who repeat
 
@@ -136,4 +136,28 @@ def repeats(of: Labels) -> Iterator[Said]:
         workers=[workers[one.worker] for one in groups],
         agreement=[one.agreement for one in groups],
         expected=[one.expected for one in groups],
+    )
+
+
+@check("contradictions", "crowd", needs={"workers"})
+def contradictions(of: Labels) -> Iterator[Said]:
+    """Workers who contradict themselves where they annotate tasks again: :func:`.contradicting_repeats`.
+
+    From :data:`.repeated.TASKS` repeated pairs of a task and a worker on.
+    """
+    crowd = crowd_of(of)
+    if crowd is None or (found := contradicting_repeats(crowd.given)) is None:
+        return
+    yield Said(
+        f"workers contradict themselves: where they annotated a task again ({found.n_pairs:,} times), two annotations "
+        f"of a worker agree in {found.agreement:.0%}, and those of different workers in {found.outside:.0%}. "
+        f"Independent annotations of one worker would agree in {found.expected:.0%} at the least",
+        "Look whether one column has the answers to two questions, or of two versions of the tasks or classes; "
+        "repeats='first' keeps the first annotation alone",
+        {
+            "pairs": found.n_pairs,
+            "agreement": found.agreement,
+            "outside": found.outside,
+            "expected": found.expected,
+        },
     )

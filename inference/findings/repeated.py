@@ -131,3 +131,69 @@ def _agreement(weights: np.ndarray, moments: np.ndarray, n_classes: int) -> tupl
     values = np.where(np.abs(values) < NOTHING, np.inf, np.abs(values))  # of noise: either sign counts as shared
     explained = ((across @ vectors) ** 2).sum(1) / values
     return np.trace(own, axis1=1, axis2=2), (x**2).sum(-1) + explained.sum(-1)
+
+
+@dataclass(frozen=True)
+class ContradictingRepeats:
+    """Repeats that agree less than independent annotations would.
+
+    Attributes:
+        n_pairs: how many pairs of a task and a worker have several annotations, and some of others.
+        agreement: how often two annotations of one of these pairs agree.
+        outside: how often one of them agrees with one of another worker on the task.
+        expected: how often annotations of one pair agree at the least if they are independent of each other.
+    """
+
+    n_pairs: int
+    agreement: float
+    outside: float
+    expected: float
+
+
+def contradicting_repeats(annotations: Annotations) -> ContradictingRepeats | None:
+    r"""Return how little workers agree with themselves where they annotate tasks again; None where it is enough.
+
+    With :math:`x_i` a worker's probabilities of the classes on task i and :math:`y_i` those of the others, two
+    independent annotations of the worker agree with probability :math:`E|x_i|^2`, which is
+    :math:`(E\,x_i \cdot y_i)^2 / E|y_i|^2` at the least (Cauchy and Schwarz): what different workers agree where all
+    are alike, and less where those who repeat err more than the rest. Repeats agree too little where that is missed by
+    :data:`MARGIN`, and by :data:`ERRORS` standard errors (linearized, over tasks): one-sided. Equality is healthy, so
+    that a limit of zero would warn of half of all independent repeats. Repeats of a pair of items in both orders
+    (:attr:`.Annotations.mirrored`) are not looked at: they tell a preference for a side.
+
+    Args:
+        annotations: of named workers, without abstentions.
+    """
+    n_workers, n_classes = annotations.n_workers, annotations.n_classes
+    key = np.asarray(annotations.task, np.int64) * n_workers + np.asarray(annotations.worker)
+    if not n_repeated(np.asarray(annotations.task), np.asarray(annotations.worker), annotations.n_annotations):
+        return None
+    pair, place = np.unique(key, return_inverse=True)
+    weight = annotations.row_counts
+    given = sparse.csr_matrix((weight, (place, np.asarray(annotations.label))), (len(pair), n_classes))
+    size, square = np.asarray(given.sum(1)).ravel(), np.asarray(given.multiply(given).sum(1)).ravel()
+    task, n_tasks = pair // n_workers, annotations.n_tasks
+    of_task = sparse.csr_matrix((np.ones(len(pair)), (task, np.arange(len(pair)))), (n_tasks, len(pair)))
+    n_others = (of_task @ size)[task] - size
+    is_looked_at = (size > 1) & (n_others > 0)
+    if annotations.mirrored is not None:
+        mirrored = np.bincount(place, weight * annotations.mirrored, len(pair))
+        is_looked_at &= (mirrored == 0) | (mirrored == size)
+    rows = np.flatnonzero(is_looked_at)
+    if len(rows) < TASKS:
+        return None
+    own, m, n = given[rows], size[rows], n_others[rows]
+    others = (of_task @ given)[task[rows]] - own
+    within = (square[rows] - m) / (m * (m - 1))
+    outside = np.asarray(own.multiply(others).sum(1)).ravel() / (m * n)
+    alike = np.asarray(others.multiply(others).sum(1)).ravel() - ((of_task @ square)[task[rows]] - square[rows])
+    of_pairs = n**2 - ((of_task @ size**2)[task[rows]] - m**2)
+    among = np.where(of_pairs > 0, alike / np.maximum(of_pairs, 1), 1.0)  # of one other worker |y| is at most 1
+    a, b, c = within.mean(), outside.mean(), max(among.mean(), NOTHING)
+    expected = b**2 / c
+    part = (expected - a) - (within - a) + 2 * b / c * (outside - b) - expected / c * (among - c)
+    by_task = np.bincount(task[rows], part - (expected - a))
+    error = np.sqrt((by_task**2).sum()) / len(rows)
+    if expected - a <= MARGIN + ERRORS * error:
+        return None
+    return ContradictingRepeats(len(rows), float(a), float(b), float(expected))

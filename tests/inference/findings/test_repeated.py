@@ -8,7 +8,7 @@ import pytest
 from picked_findings import findings_of
 
 import crowdppl as cp
-from crowdppl.inference.findings.repeated import agreeing_repeats
+from crowdppl.inference.findings.repeated import agreeing_repeats, contradicting_repeats
 
 
 def crowd_with_a_judge(n_classes, same, *, n_tasks=400, runs=3, people=5, seed=0):
@@ -118,3 +118,76 @@ def test_repeats_of_both_orders_of_a_pair_are_kept_and_may_err_together():
     apart, together = (cp.fit("one_coin", annotations, **each) for each in ({"progress": False}, options))
     judge = [fit.workers.loc["judge", "accuracy"] for fit in (apart, together)]
     assert judge[1] != judge[0]
+
+
+def crowd_again(again, *, n_tasks=300, seed=0, accuracies=(0.85,) * 6):
+    """Six workers on tasks of three classes who annotate the first 150 again, as is said of a label and a new draw."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, n_tasks)[:, None]
+
+    def annotated():
+        right = rng.random((n_tasks, len(accuracies))) < accuracies
+        return np.where(right, truth, (truth + rng.integers(1, 3, right.shape)) % 3)
+
+    first, new = annotated(), annotated()
+    rows = pd.DataFrame(first).stack().rename_axis(["task", "worker"]).rename("label").reset_index()
+    more = rows.assign(label=again(first, new).reshape(-1))[rows["task"] < 150]
+    return (each.assign(label=each["label"].map(list("abc").__getitem__)) for each in (rows, pd.concat([rows, more])))
+
+
+def rotated(first, new):
+    return (first + 1) % 3
+
+
+def test_workers_who_contradict_themselves_are_warned_of_with_figures():
+    once, twice = crowd_again(rotated)
+    with pytest.warns(cp.CrowdWarning, match="workers contradict themselves"):
+        fit = cp.fit("dawid_skene", cp.Annotations.from_frame(twice), progress=False)
+    (finding,) = findings_of(fit, "contradictions")
+    assert finding.severity == "warning"
+    assert fit.verdict.trust != "yes"
+    assert (finding.values["pairs"], finding.values["agreement"]) == (900, 0.0)
+    pairs = twice[twice["task"] < 150].merge(twice, on="task").query("worker_x != worker_y")
+    assert finding.values["outside"] == pytest.approx((pairs["label_x"] == pairs["label_y"]).mean())
+    assert "repeats='first'" in finding.remedy
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert contradicting_repeats(cp.Annotations.from_frame(once)) is None
+        _, independent = crowd_again(lambda _, new: new)
+        fit = cp.fit("dawid_skene", cp.Annotations.from_frame(independent), progress=False)
+    assert not findings_of(fit, "contradictions")
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("accuracies", [(0.85,) * 6, (0.5, 0.6, 0.7, 0.8, 0.9, 0.95), (0.4,) * 6])
+def test_independent_and_equal_repeats_contradict_nobody(seed, accuracies):
+    for again in (lambda _, new: new, lambda first, _: first):
+        _, rows = crowd_again(again, seed=seed, accuracies=accuracies)
+        assert contradicting_repeats(cp.Annotations.from_frame(rows)) is None
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_worker_alone_who_repeats_and_errs_more_than_the_rest_contradicts_nobody(n_classes, seed):
+    assert contradicting_repeats(crowd_with_a_judge(n_classes, same=0.0, n_tasks=2000, seed=seed)) is None
+
+
+def test_the_answers_to_two_questions_in_one_column_are_contradictions():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, (300, 2))[:, None]  # of a task, by question
+    label = np.where(rng.random((300, 4, 2)) < 0.9, truth, 1 - truth).reshape(-1)
+    task, worker, _ = np.indices((300, 4, 2)).reshape(3, -1)
+    mixed = cp.Annotations.from_frame(pd.DataFrame({"task": task, "worker": worker, "label": label}))
+    found = contradicting_repeats(mixed)
+    assert found.agreement == pytest.approx(0.5, abs=0.05)
+    assert found.outside == pytest.approx((0.82 + 0.5) / 2, abs=0.05)
+
+
+def test_few_repeats_and_counts():
+    rows, twice = crowd_again(rotated)
+    assert contradicting_repeats(cp.Annotations.from_frame(twice[: len(rows) + 19])) is None
+    assert contradicting_repeats(cp.Annotations.from_frame(twice[: len(rows) + 20])).n_pairs == 20
+    counted = twice.groupby(["task", "worker", "label"]).size().rename("count").reset_index()
+    assert contradicting_repeats(cp.Annotations.from_frame(counted, count="count")) == contradicting_repeats(
+        cp.Annotations.from_frame(twice)
+    )

@@ -16,7 +16,7 @@ from .copies_as_one import told
 from .facts import listed
 from .of_crowd import crowd_of, open_question
 from .register import Labels, Said, check
-from .repeated import agreeing_repeats, contradicting_repeats
+from .repeated import MUCH, agreeing_repeats, contradicting_repeats
 
 SHOWN = 4  # workers who repeat
 
@@ -143,7 +143,9 @@ def repeats(of: Labels) -> Iterator[Said]:
 def contradictions(of: Labels) -> Iterator[Said]:
     """Workers who contradict themselves where they annotate tasks again: :func:`.contradicting_repeats`.
 
-    From :data:`.repeated.TASKS` repeated pairs of a task and a worker on.
+    From :data:`.repeated.TASKS` repeated pairs of a task and a worker on: a warning where the repeats are
+    :data:`.repeated.MUCH` of the annotations, and a note where they are few. Of the dataset adult 149 of 89,948 are,
+    and none has the label of the first: only answers that were changed were kept beside it.
     """
     crowd = crowd_of(of)
     if crowd is None or (found := contradicting_repeats(crowd.given)) is None:
@@ -152,12 +154,15 @@ def contradictions(of: Labels) -> Iterator[Said]:
         f"workers contradict themselves: where they annotated a task again ({found.n_pairs:,} times), two annotations "
         f"of a worker agree in {found.agreement:.0%}, and those of different workers in {found.outside:.0%}. "
         f"Independent annotations of one worker would agree in {found.expected:.0%} at the least",
-        "Look whether one column has the answers to two questions, or of two versions of the tasks or classes; "
+        "Look whether one column has the answers to two questions, or of two versions of the tasks or classes, or "
+        "only such repeats as changed the answer; "
         "repeats='first' keeps the first annotation alone",
         {
             "pairs": found.n_pairs,
+            "share": found.share,
             "agreement": found.agreement,
             "outside": found.outside,
             "expected": found.expected,
         },
+        "warning" if found.share >= MUCH else "note",
     )

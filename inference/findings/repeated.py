@@ -139,12 +139,14 @@ class ContradictingRepeats:
 
     Attributes:
         n_pairs: how many pairs of a task and a worker have several annotations, and some of others.
+        share: their annotations beyond the first, of all.
         agreement: how often two annotations of one of these pairs agree.
         outside: how often one of them agrees with one of another worker on the task.
         expected: how often annotations of one pair agree at the least if they are independent of each other.
     """
 
     n_pairs: int
+    share: float
     agreement: float
     outside: float
     expected: float
@@ -196,4 +198,5 @@ def contradicting_repeats(annotations: Annotations) -> ContradictingRepeats | No
     error = np.sqrt((by_task**2).sum()) / len(rows)
     if expected - a <= MARGIN + ERRORS * error:
         return None
-    return ContradictingRepeats(len(rows), float(a), float(b), float(expected))
+    share = float((m - 1).sum() / annotations.n_annotations)
+    return ContradictingRepeats(len(rows), share, float(a), float(b), float(expected))

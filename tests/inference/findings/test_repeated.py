@@ -145,6 +145,7 @@ def test_workers_who_contradict_themselves_are_warned_of_with_figures():
         fit = cp.fit("dawid_skene", cp.Annotations.from_frame(twice), progress=False)
     (finding,) = findings_of(fit, "contradictions")
     assert finding.severity == "warning"
+    assert finding.values["share"] == pytest.approx(1 / 3)
     assert fit.verdict.trust != "yes"
     assert (finding.values["pairs"], finding.values["agreement"]) == (900, 0.0)
     pairs = twice[twice["task"] < 150].merge(twice, on="task").query("worker_x != worker_y")
@@ -185,6 +186,8 @@ def test_the_answers_to_two_questions_in_one_column_are_contradictions():
 
 def test_few_repeats_and_counts():
     rows, twice = crowd_again(rotated)
+    few = cp.fit("majority_vote", cp.Annotations.from_frame(twice[: len(rows) + 20]), progress=False)
+    assert [one.severity for one in findings_of(few, "contradictions")] == ["note"]
     assert contradicting_repeats(cp.Annotations.from_frame(twice[: len(rows) + 19])) is None
     assert contradicting_repeats(cp.Annotations.from_frame(twice[: len(rows) + 20])).n_pairs == 20
     counted = twice.groupby(["task", "worker", "label"]).size().rename("count").reset_index()

@@ -25,8 +25,8 @@ def estimate(
         Path,
         typer.Argument(
             metavar="GOLD",
-            help="True labels of tasks that were drawn at random: a .csv, .tsv or .parquet file with the columns task "
-            "and label.",
+            help="True labels of tasks that were drawn at random: a .csv, .tsv, .xlsx or .parquet file with the "
+            "columns task and label.",
             show_default=False,
         ),
     ],

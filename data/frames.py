@@ -18,7 +18,7 @@ from .columns import Where
 from .errors import AnnotationError, warn
 from .harmless_csv import as_before
 from .scan import BYTES_IN_MEMORY, physical_memory, size_text
-from .text import convert_labels, convert_text
+from .text import convert_labels, convert_text, written_alike
 from .text_files import (
     encoding_of,
     not_text,
@@ -161,7 +161,7 @@ def read_csv_tables(
     """Read annotations and, where given, gold labels.
 
     The columns of `columns`, by role, are of whole numbers where all their values, in both files, are; labels also
-    where they are written as "1.0".
+    where they are written as "1.0", and so are tasks in the gold labels.
 
     Raises:
         AnnotationError: as `read_text_table`, or as `gold_columns`.
@@ -180,6 +180,9 @@ def read_csv_tables(
             if by_content is None:
                 raise
             beside = {"task": [by_content[0]], "label": [by_content[1]]}
+    if truth is not None and columns["task"] in table:
+        for name in beside.get("task", ()):
+            truth[name] = written_alike(truth[name], table[columns["task"]])
     for role, names in columns.items():
         having = [(table, name) for name in listed(names) if name in table.columns]
         having += [(truth, name) for name in beside.get(role, ()) if truth is not None]

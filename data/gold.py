@@ -13,13 +13,14 @@ import pandas as pd
 from .column_names import gold_columns, gold_columns_by_content
 from .columns import Column, Where, encode, row_number, type_hint
 from .errors import AnnotationError, warn
+from .excel import EXCEL, read_excel
 from .frames import as_frame, is_frame, read_parquet_table, read_text_table, row_and_line, take_column
 from .ids import Ids
 from .input_warnings import spellings
 from .json_files import JSON, read_json
 from .kinds import encode_labels
 from .questions import QUESTION, Units, pairs_in, questions_of, tasks_of, unknown_question
-from .text import as_numbers
+from .text import are_digits, as_numbers
 from .text_files import suffix_of
 
 NO_ABSTENTIONS = Ids()
@@ -43,11 +44,11 @@ def resolve_gold(
 
     Args:
         gold: a mapping task -> label, a pandas Series indexed by task, a table with columns `task` and `label`, or the
-            path of a CSV, TSV, JSON or Parquet file with such a table, in JSON also with the mapping; columns of other
-            names are found by their names (`gold_columns`), or with a warning as the only ones that have tasks and
-            classes alone. A missing label (None, NaN) says that it is unknown. Text in a CSV, TSV or JSON file stands
-            for the task or class that is written so. A label that differs from one class by case, blanks or a full stop
-            alone is taken for it, with a warning; and one says so where all labels are missing.
+            path of a CSV, TSV, JSON, Excel or Parquet file with such a table, in JSON also with the mapping; columns of
+            other names are found by their names (`gold_columns`), or with a warning as the only ones that have tasks
+            and classes alone. A missing label (None, NaN) says that it is unknown. A cell of any file but Parquet
+            stands for the task or class that is written so. A label that differs from one class by case, blanks or a
+            full stop alone is taken for it, with a warning; and one says so where all labels are missing.
         tasks: the N tasks.
         classes: the K classes.
         task: the column of the table that names the task.
@@ -76,10 +77,10 @@ def resolve_gold(
     if (unknown := np.flatnonzero(position < 0)).size:
         value, row = named.ids[int(unknown[0])], int(named.rows_with(int(unknown[0]))[0])
         more = f" ({unknown.size} such tasks)" if unknown.size > 1 else ""
+        mend = _other_zeros(value, tasks) or "to keep a task that nobody has annotated, list all tasks in tasks=[...]"
         raise AnnotationError(
             f"gold, {named.where(row)}: task {value!r} is not among the annotated "
-            f"tasks{type_hint(value, tasks)}{more}{unknown_question(value, tasks)}; "
-            "to keep a task that nobody has annotated, list all tasks in tasks=[...]"
+            f"tasks{type_hint(value, tasks)}{more}{unknown_question(value, tasks)}; {mend}"
         )
     given = _spelt_as_classes(given, classes)
     class_of = classes.index_of(given.ids)
@@ -110,6 +111,20 @@ def resolve_gold(
             "keep one"
         )
     return resolved
+
+
+def _other_zeros(value: Any, tasks: Ids) -> str:
+    """Say how to mend a task that differs from one of the tasks by leading zeros alone; nothing where none is so."""
+    if not are_digits([str(value)]):
+        return ""
+    bare = str(int(value))
+    like = next((task for task in tasks if are_digits([str(task)]) and str(int(str(task))) == bare), None)
+    if like is None or str(like) == str(value):
+        return ""
+    return (
+        f"the annotations have {like!r}: identifiers with leading zeros are text, so write them alike in both, and "
+        "read them as text (dtype=str in pandas)"
+    )
 
 
 def _sides_of_items(
@@ -215,26 +230,30 @@ def _read(
     """
     if not path.is_file():
         raise AnnotationError(
-            f"gold={str(path)!r}: there is no such file; give a .csv, .tsv, .json, .jsonl or .parquet file, a "
+            f"gold={str(path)!r}: there is no such file; give a .csv, .tsv, .json, .jsonl, .xlsx or .parquet file, a "
             "dictionary task -> label, a Series indexed by task, or a table"
         )
     what, is_json = f"gold={str(path)!r}", suffix_of(path) in JSON
     if path.suffix.lower() == ".parquet":
         table = read_parquet_table(path)
         return table, *_columns_in(table, tasks, classes, task, label, question, what), None
-    table = _json_table(path, task, label) if is_json else read_text_table(path)
+    where: Where
+    if suffix_of(path) in EXCEL:
+        sheet = read_excel(path)
+        table, where = _as_text(sheet.table.rename(columns=str)), sheet.where
+    else:
+        table = _json_table(path, task, label) if is_json else read_text_table(path)
+        where = row_number if is_json else row_and_line(path)
     task, label = _columns_in(table, tasks, classes, task, label, question, what)
-    # No two identifiers look alike as text: `Ids` refuses them.
-    table[task] = _identified(table[task], {str(value): value for value in tasks_of(tasks)})
+    table[task] = _identified(table[task], _by_text(tasks_of(tasks)))
     asked = {str(value): value for value in questions_of(tasks)}
     if asked:
         table = table.rename(columns={name: asked[name] for name in table.columns if name in asked})
     if asked and question in table:
         table[question] = _identified(table[question], asked)
-    with_point = {f"{value}.0": value for value in classes if type(value) is int}
     for name in [label] if label in table else [name for name in table if name in asked.values()]:
-        table[name] = _identified(table[name], with_point | {str(value): value for value in classes})
-    return table, task, label, None if is_json else row_and_line(path)
+        table[name] = _identified(table[name], _by_text(classes))
+    return table, task, label, where
 
 
 def _json_table(path: Path, task: str, label: str) -> pd.DataFrame:
@@ -248,7 +267,11 @@ def _json_table(path: Path, task: str, label: str) -> pd.DataFrame:
         content = [{task: each, label: value} for each, value in content.items()]
     if not isinstance(content, list) or not all(isinstance(record, Mapping) for record in content):
         raise AnnotationError(f"gold={str(path)!r}: a list of records, or a dictionary {{task: label}}, is needed")
-    table = pd.DataFrame(content, dtype=object)
+    return _as_text(pd.DataFrame(content, dtype=object))
+
+
+def _as_text(table: pd.DataFrame) -> pd.DataFrame:
+    table = table.astype(object)
     return table.where(table.isna(), table.map(str))
 
 
@@ -276,6 +299,12 @@ def _columns_in(
         of_task, of_label = found
         warn(f"{what}: by what is in them, column {of_task!r} is taken for the tasks and {of_label!r} for the labels")
         return of_task, of_label
+
+
+def _by_text(ids: Ids) -> dict[str, Any]:
+    """By text the identifiers; whole numbers also with a point, "1.0", as tables write them beside an empty cell."""
+    # No two identifiers look alike as text: `Ids` refuses them.
+    return {f"{value}.0": value for value in ids if type(value) is int} | {str(value): value for value in ids}
 
 
 def _identified(column: pd.Series, by_text: dict[str, Any]) -> pd.Series:

@@ -14,8 +14,10 @@ from .abstentions import abstentions_of
 from .build import Rows, build, check_counts, check_seconds
 from .columns import Where, encode, missing_values, row_number, some_rows
 from .errors import AnnotationError, check_name, warn
+from .excel import EXCEL
 from .frames import as_frame, listed, read_csv_tables, row_and_line, take_column
 from .ids import Ids
+from .json_files import JSON
 from .kinds import MOST_CLASSES, encode_labels, fraction_text, listed_classes, stated_classes, whole_as_integers
 from .questions import QUESTION, long_of_wide, paired
 from .text import decimal_numbers
@@ -192,8 +194,9 @@ def csv_fields(
         AnnotationError: as `read_csv_tables` and `frame_rows`; or labels are fractions, and no classes are listed.
     """
     gold, options = options.get("gold"), dict(options)
-    # Text in both files is converted together; gold labels in a Parquet file have types of their own.
-    together = isinstance(gold, str | Path) and suffix_of(gold) != ".parquet" and Path(gold).is_file()
+    # Text in both files is converted together; gold labels in another file have types of their own.
+    together = isinstance(gold, str | Path) and Path(gold).is_file()
+    together = together and suffix_of(str(gold)) not in (".parquet", *JSON, *EXCEL)
     columns = {role: options.get(role, role) for role in ("task", "worker", "label")} | {"count": options.get("count")}
     question = options.get("question")
     if isinstance(question, str):

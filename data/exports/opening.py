@@ -19,7 +19,6 @@ from ..json_files import JSON, read_json
 from ..text_files import first_bytes, suffix_of
 from .known_columns import NEEDED
 
-EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 TEXT = (".csv", ".tsv")
 PARQUET, ZIPPED = b"PAR1", b"PK\x03\x04"  # how such files begin; those of Excel are zipped
 

@@ -21,6 +21,7 @@ from ..column_names import missing_column
 from ..columns import Where, missing_values, row_number
 from ..description import count_text
 from ..errors import AnnotationError, check_name, warn
+from ..excel import EXCEL, read_excel
 from ..frames import read_parquet_table, read_text_table, row_and_line
 from ..json_files import read_json
 from ..kinds import listed_classes
@@ -35,14 +36,12 @@ from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from ..wide import COLUMNS, Wide, wide_roles
 from .comparison_tables import compared_annotations, comparison_roles, not_compared
 from .eval_logs import NO_ANSWER, is_log, read_logs
-from .excel import read_excel
 from .form_tables import Form, answers_of, form_roles
 from .gathered import Held
 from .harness_logs import is_beside
 from .json_tools import read_mapping, read_records
 from .known_columns import INFER, Roles, find_roles, gold_column, gold_in
 from .opening import (
-    EXCEL,
     PARQUET,
     ZIPPED,
     as_records,

@@ -215,3 +215,52 @@ def test_gold_labels_come_from_json_as_from_csv(tmp_path, name, content):
     (tmp_path / name).write_text("{")
     with pytest.raises(AnnotationError, match="is no JSON file"):
         Annotations.from_frame(rows, gold=tmp_path / name)
+
+
+def test_gold_labels_come_from_excel_as_from_csv(tmp_path):
+    rows = pd.DataFrame({"task": [7, 8, 9], "worker": "w", "label": ["yes", "no", "no"]})
+    rows.to_csv(tmp_path / "crowd.csv", index=False)
+    path = tmp_path / "gold.xlsx"
+    pd.DataFrame({"item": [7, 9, 8], "gold": ["yes", "no", None]}).to_excel(path, index=False)
+    for gold in (path, str(path)):
+        assert Annotations.from_csv(tmp_path / "crowd.csv", gold=gold).gold.tolist() == [1, -1, 0]
+        assert Annotations.read(tmp_path / "crowd.csv", gold=gold).gold.tolist() == [1, -1, 0]
+        assert Annotations.from_frame(rows).with_gold(gold).gold.tolist() == [1, -1, 0]
+    (tmp_path / "gold.json").write_text('{"7": "yes", "9": "no"}')
+    assert Annotations.from_csv(tmp_path / "crowd.csv", gold=tmp_path / "gold.json").gold.tolist() == [1, -1, 0]
+    pd.DataFrame({"task": [7, 10], "label": ["yes", "no"]}).to_excel(path, index=False)
+    with pytest.raises(AnnotationError, match="gold, row 3 of the sheet: task 10 is not among"):
+        Annotations.from_frame(rows, gold=path)
+
+
+def test_tasks_of_gold_labels_may_be_written_as_pandas_writes_numbers_beside_a_missing_one(tmp_path):
+    rows = pd.DataFrame({"task": [0, 1, 2], "worker": "w", "label": ["yes", "no", "no"]})
+    rows.to_csv(tmp_path / "crowd.csv", index=False)
+    pd.DataFrame({"task": [0.0, 2.0], "label": ["yes", "no"]}).to_csv(tmp_path / "gold.csv", index=False)
+    for found in (
+        Annotations.from_csv(tmp_path / "crowd.csv", gold=tmp_path / "gold.csv"),
+        Annotations.from_frame(rows, gold=tmp_path / "gold.csv"),
+    ):
+        assert found.gold.tolist() == [1, -1, 0]
+        assert list(found.tasks) == [0, 1, 2]
+    # where "1.0" is a name of a task, it stays one
+    (tmp_path / "crowd.csv").write_text("task,worker,label\n1.0,a,x\n1.1,a,y\n")
+    (tmp_path / "gold.csv").write_text("task,label\n1.0,x\n")
+    assert Annotations.from_csv(tmp_path / "crowd.csv", gold=tmp_path / "gold.csv").gold.tolist() == [0, -1]
+
+
+@pytest.mark.parametrize(("tasks", "gold"), [(["0000", "0001"], [0, 1]), ([0, 1], ["0000", "0001"])])
+def test_tasks_that_differ_by_leading_zeros_alone_are_said_to(tmp_path, tasks, gold):
+    rows = pd.DataFrame({"task": tasks, "worker": "w", "label": ["yes", "no"]})
+    truth = pd.DataFrame({"task": gold, "label": ["yes", "no"]})
+    rows.to_csv(tmp_path / "crowd.csv", index=False)
+    truth.to_csv(tmp_path / "gold.csv", index=False)
+    said = r"the annotations have '?0+'?: identifiers with leading zeros are text, so write them alike in both"
+    for read in (
+        lambda: Annotations.from_frame(rows, gold=truth),
+        lambda: Annotations.from_frame(rows, gold=tmp_path / "gold.csv"),
+        lambda: Annotations.from_csv(tmp_path / "crowd.csv", gold=tmp_path / "gold.csv"),
+    ):
+        with pytest.raises(AnnotationError, match=said) as told:
+            read()
+        assert "tasks=[" not in str(told.value)

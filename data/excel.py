@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..errors import AnnotationError
-from ..text_files import open_bytes
+from .errors import AnnotationError
+from .text_files import open_bytes
 
+EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 LOOKED_AT = 20  # rows of a sheet in which its header is looked for
 
 
@@ -40,7 +41,7 @@ class Sheet:
         return above + merged
 
 
-def read_excel(path: Path, sheet: str | None) -> Sheet:
+def read_excel(path: Path, sheet: str | None = None) -> Sheet:
     """Read the sheet of an Excel file that has rows, or the one of this name.
 
     A title above the header is left out, and each part of a merged cell has its value.

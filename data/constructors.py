@@ -241,7 +241,7 @@ class Constructors:
 
         Raises:
             AnnotationError: a cell is empty or no list of tags, a text may be one tag or several, a tag is none of
-                `known`, there are fewer than two tags, or as for `from_frame`.
+                `known`, there are fewer than two tags, an option is none of these, or as for `from_frame`.
             UnknownNameError: `empty` is another word.
         """
         own: dict[str, Any] = {"tag_separator": tag_separator, "empty": empty, "known": known, "gold": gold}

@@ -25,6 +25,12 @@ Empty = Literal["refuse", "no", "drop"]
 SEPARATORS = ("|", ";", ",")
 """Characters that may stand between the tags of a text, of which the first is taken for one by itself."""
 
+OPTIONS = (
+    *("count", "seconds", "classes", "ordered", "abstain", "truth_classes", "tasks", "workers", "features"),
+    *("worker_features", "repeats", "tidy", "merge", "missing"),
+)
+"""Those of `Annotations.from_frame` that tables of tags take, beside columns."""
+
 
 def tag_fields(
     frame: Any,
@@ -40,6 +46,9 @@ def tag_fields(
     **options: Any,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations` of a table of tags: see :meth:`.Annotations.from_tags`."""
+    if other := sorted(options.keys() - set(OPTIONS)):
+        near = "; between the tags of a text stands tag_separator=" if other[0] == "separator" else ""
+        raise AnnotationError(f"{other[0]}= cannot be used of tags{near}; options are {', '.join(OPTIONS)}")
     check_name("value of empty", empty, get_args(Empty))
     table = as_frame(frame).to_pandas()
     for role, name in (("task", task), ("worker", worker), ("tags", tags)):

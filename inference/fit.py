@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..data import Annotations, unknown_name
-from ..data.errors import check_name
+from ..data.errors import AnnotationError, check_name
 from ..data.exports.reading import read
 from ..data.frames import is_frame
 from ..data.numbers import truth_value, whole_number
@@ -178,7 +178,10 @@ def fit(
     shared |= {} if abstentions is None else {"abstentions": abstentions}
     shared |= {} if constant_workers == "leave_out" else {"constant_workers": constant_workers}
     shared |= {} if copies == "keep" else {"copies": copies}
-    if isinstance(story, str) and story not in (known := [*KNOWN_STORIES, *ALIASES, *BASELINES, "auto"]):
+    known = [*KNOWN_STORIES, *ALIASES, *BASELINES, "auto"]
+    if isinstance(annotations, str) and annotations in known and not (isinstance(story, str) and story in known):
+        raise AnnotationError(f"the story comes first, and then the annotations: cp.fit({annotations!r}, annotations)")
+    if isinstance(story, str) and story not in known:
         raise unknown_name("story", story, known)
     annotations = _with_quality(_annotations_of(annotations, tell=progress), quality)
     if quality == "pooled":

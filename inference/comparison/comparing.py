@@ -20,10 +20,15 @@ from .weights import pseudo_bma_weights, stacking_weights
 
 METHODS = ("loo", "kfold")
 
+TO_FIT_FIRST = (
+    "fits are compared, and no names of stories: fit each first, "
+    "cp.compare({'one': cp.fit('dawid_skene', annotations), 'other': cp.fit('one_coin', annotations)})"
+)
+
 
 def compare(
     fits: Mapping[str, Posterior | Fitted] | Iterable[Posterior | Fitted],
-    *,
+    *others: object,
     by: str | None = None,
     method: str | None = None,
     folds: int | None = None,
@@ -48,6 +53,7 @@ def compare(
 
     Args:
         fits: by name; or several, which are named after their stories.
+        others: refused: annotations are given to the fits, and several fits as one argument.
         by: ``"task"``, all annotations to one predicted together (the default of leave-one-out), or ``"annotation"``,
             each predicted given the other annotations to its task (the default of K folds).
         method: ``"loo"`` or ``"kfold"``; by default leave-one-out where all fits allow it.
@@ -67,12 +73,14 @@ def compare(
 
     Raises:
         UnknownNameError: `by`, `method` or `refit_by` is another than those above.
-        ValueError: fewer than two fits, fits of different data, a method that a fit does not allow, or `folds` or
-            `refit_by` where the fits are compared by leave-one-out.
+        ValueError: fewer than two fits, names of stories in their place, fits of different data, a method that a fit
+            does not allow, or `folds` or `refit_by` where the fits are compared by leave-one-out.
 
     Warns:
         ConvergenceWarning: units have a high Pareto k, so that their values cannot be trusted.
     """
+    if others and not isinstance(fits, Posterior | Fitted):
+        raise ValueError(TO_FIT_FIRST)
     named = by_name(fits)
     check_same_data(named, by_worker=False)
     if method is None:
@@ -147,11 +155,15 @@ def by_name(fits: Mapping[str, Posterior | Fitted] | Iterable[Posterior | Fitted
             "one fit is given, and two at least are needed to compare; give several, by name: "
             "cp.compare({'name': fit, 'other name': other_fit})"
         )
+    if isinstance(fits, str):
+        raise ValueError(TO_FIT_FIRST)
     if isinstance(fits, Mapping):
         named = dict(fits)
     else:
         named = {}
         for fit in fits:
+            if isinstance(fit, str):
+                raise ValueError(TO_FIT_FIRST)
             story = getattr(fit, "story", type(fit).__name__)
             same = sum(name == story or name.startswith(f"{story} (") for name in named)
             named[f"{story} ({same + 1})" if same else story] = fit

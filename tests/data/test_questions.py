@@ -270,6 +270,12 @@ def test_tags_that_cannot_be_are_refused_with_their_place():
     with pytest.raises(cp.AnnotationError, match=r"column 'tags', row 1: 'x,y' may be one tag.*separator=','"):
         cp.Annotations.from_tags(TAGGED.assign(tags=["a", "x,y", "z"]))
     assert len(cp.Annotations.from_tags(TAGGED.assign(tags=["a", "x,y", "z"]), tag_separator="|").questions) == 3
+    with pytest.raises(
+        cp.AnnotationError, match=r"^separator= cannot be used of tags; .*tag_separator=; options are cou"
+    ):
+        cp.Annotations.from_tags(TAGGED.assign(tags="a,b"), separator=",")
+    with pytest.raises(cp.AnnotationError, match=r"^colour= cannot be used of tags; options are count, seconds"):
+        cp.Annotations.from_tags(TAGGED, empty="no", colour=1)
     with pytest.raises(cp.AnnotationError, match="row 2"):
         cp.Annotations.from_tags(TAGGED.assign(task=["a", "b", None]), empty="no")
 

@@ -177,3 +177,18 @@ def test_a_stack_takes_weights_that_are_given(modes):
 def test_weights_that_cannot_be_are_refused(modes, weights, error, message):
     with pytest.raises(error, match=message):
         cp.stack(modes, weights)
+
+
+@pytest.mark.parametrize("arguments", [(["dawid_skene", "one_coin"],), (["dawid_skene", "one_coin"], "annotations")])
+def test_names_of_stories_are_to_be_fitted_before_they_are_compared(arguments):
+    with pytest.raises(
+        ValueError, match=r"fit each first, cp\.compare\(\{'one': cp\.fit\('dawid_skene', annotations\)"
+    ):
+        cp.compare(*arguments)
+
+
+def test_annotations_before_the_story_are_told_the_order():
+    with pytest.raises(cp.AnnotationError, match=r"the story comes first.*cp\.fit\('dawid_skene', annotations\)"):
+        cp.fit([("t", "w", "a")], "dawid_skene")
+    with pytest.raises(cp.AnnotationError, match="the story comes first"):
+        cp.fit("rows.csv", "one_coin")

@@ -95,8 +95,8 @@ def resolve_gold(
             )
         raise AnnotationError(
             f"gold, {named.where(row)}: label {value!r} of task {named.ids[int(named.codes[row])]!r} is "
-            f"none of the classes{type_hint(value, classes)}, which are {', '.join(map(repr, classes))}; pass "
-            "classes=[...] to include it"
+            f"none of the classes{type_hint(value, classes)}, which are {', '.join(map(repr, classes))}; correct "
+            "it, or read the annotations anew with classes=[...] that include it"
         )
     index, value_of = position[named.codes[rows]], class_of[given.codes]
     resolved = np.full(len(tasks), -1, np.int32)
@@ -166,7 +166,7 @@ def resolve_inclusion(gold: Any, tasks: Ids, classes: Ids, *, task: str = "task"
     Raises:
         AnnotationError: a task has none, or it is not above 0 and at most 1.
     """
-    gold, task, _, _ = _table(gold, tasks, classes, task, "label", QUESTION, "gold", None)
+    gold, task, _, _ = _table(gold, tasks, classes, task, "label", QUESTION, "gold", None, tell=False)
     if not is_frame(gold) or INCLUSION not in gold.columns:
         return None
     frame = as_frame(gold, "gold")
@@ -202,7 +202,16 @@ def _spelt_as_classes(given: Column, classes: Ids) -> Column:
 
 
 def _table(
-    gold: Any, tasks: Ids, classes: Ids, task: str, label: str, question: str, what: str, where: Where | None
+    gold: Any,
+    tasks: Ids,
+    classes: Ids,
+    task: str,
+    label: str,
+    question: str,
+    what: str,
+    where: Where | None,
+    *,
+    tell: bool = True,
 ) -> tuple[Any, str, str, Where | None]:
     """Return the gold labels, their columns of tasks and labels where they are a table, and what says where a row is.
 
@@ -210,19 +219,19 @@ def _table(
     """
     asked = questions_of(tasks)
     if isinstance(gold, str | Path):
-        gold, task, label, where = _read(Path(gold), tasks, classes, task, label, question)
+        gold, task, label, where = _read(Path(gold), tasks, classes, task, label, question, tell=tell)
     elif is_frame(gold):
         if asked:
             frame = as_frame(gold, "gold")
             gold = pd.DataFrame({name: take_column(frame, name, "task", what) for name in frame.columns})
-        task, label = _columns_in(as_frame(gold, "gold"), tasks, classes, task, label, question, what)
+        task, label = _columns_in(as_frame(gold, "gold"), tasks, classes, task, label, question, what, tell=tell)
     if isinstance(tasks, Units) and is_frame(gold):
         gold, where = pairs_in(gold, tasks, task, label, question, what), where if question in gold.columns else None
     return gold, task, label, where
 
 
 def _read(
-    path: Path, tasks: Ids, classes: Ids, task: str, label: str, question: str
+    path: Path, tasks: Ids, classes: Ids, task: str, label: str, question: str, *, tell: bool = True
 ) -> tuple[pd.DataFrame, str, str, Where | None]:
     """Return the table in a file, its columns of tasks and labels, and what says where a row is.
 
@@ -236,7 +245,7 @@ def _read(
     what, is_json = f"gold={str(path)!r}", suffix_of(path) in JSON
     if path.suffix.lower() == ".parquet":
         table = read_parquet_table(path)
-        return table, *_columns_in(table, tasks, classes, task, label, question, what), None
+        return table, *_columns_in(table, tasks, classes, task, label, question, what, tell=tell), None
     where: Where
     if suffix_of(path) in EXCEL:
         sheet = read_excel(path)
@@ -244,7 +253,7 @@ def _read(
     else:
         table = _json_table(path, task, label) if is_json else read_text_table(path)
         where = row_number if is_json else row_and_line(path)
-    task, label = _columns_in(table, tasks, classes, task, label, question, what)
+    task, label = _columns_in(table, tasks, classes, task, label, question, what, tell=tell)
     table[task] = _identified(table[task], _by_text(tasks_of(tasks)))
     asked = {str(value): value for value in questions_of(tasks)}
     if asked:
@@ -276,7 +285,7 @@ def _as_text(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _columns_in(
-    table: Any, tasks: Ids, classes: Ids, task: str, label: str, question: str, what: str
+    table: Any, tasks: Ids, classes: Ids, task: str, label: str, question: str, what: str, *, tell: bool
 ) -> tuple[str, str]:
     """The columns of tasks and of labels: by their names, or with a warning by what is in them.
 
@@ -297,7 +306,10 @@ def _columns_in(
         if found is None:
             raise
         of_task, of_label = found
-        warn(f"{what}: by what is in them, column {of_task!r} is taken for the tasks and {of_label!r} for the labels")
+        if tell:
+            warn(
+                f"{what}: by what is in them, column {of_task!r} is taken for the tasks and {of_label!r} for the labels"
+            )
         return of_task, of_label
 
 

@@ -44,6 +44,9 @@ def test_what_it_cannot_use_is_refused_with_what_would_do(saved, tmp_path):
     assert str(tmp_path / "nothing") in refused("estimate", tmp_path / "nothing", gold)
     (tmp_path / "gold.csv").write_text("task,label\n1000,0\n")
     assert "task 1000 is not among the annotated tasks" in refused("estimate", fit, tmp_path / "gold.csv")
+    (tmp_path / "gold.csv").write_text("task,label\n1,neither\n")
+    mend = "correct it, or read the annotations anew with --classes A,B,C that include it"
+    assert mend in refused("estimate", fit, tmp_path / "gold.csv")
 
 
 @pytest.mark.filterwarnings("ignore:the gold label contradicts")

@@ -191,7 +191,14 @@ def test_gold_for_an_unknown_task():
 
 def test_gold_of_an_unknown_class():
     message = "label 'z' of task 1 is none of the classes"
-    refused(ROWS, "gold[1]", message, "which are 'a', 'b'", "pass classes=[...] to include it", gold={1: "z"})
+    refused(
+        ROWS,
+        "gold[1]",
+        message,
+        "which are 'a', 'b'",
+        "correct it, or read the annotations anew with classes=[...] that include it",
+        gold={1: "z"},
+    )
     refused(ROWS, "gold, row 2", message, gold=pd.DataFrame({"task": [0, 0, 1], "label": ["a", None, "z"]}))
     assert Annotations.from_frame(ROWS, gold={1: "z"}, classes=["z", "a", "b"]).gold.tolist() == [-1, 0]
 

@@ -1,5 +1,7 @@
 """cp.fit("auto", …, gold=…): stories weighted by what gold labels say of them."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -131,3 +133,17 @@ def test_gold_labels_of_one_class_alone_are_noted(crowd, fit):
     (note,) = (finding for finding in found.findings if finding.code == "one_gold_class")
     assert note.text.startswith(f"all {len(one) + 5} gold labels are 0")
     assert "one_gold_class" not in {finding.code for finding in fit.findings}
+
+
+def test_what_is_taken_for_gold_labels_is_said_once(tmp_path):
+    annotations, _ = cp.simulate("one_coin", n_tasks=40, n_workers=6, annotations_per_task=4, seed=1)
+    labels = [annotations.classes[n % 2] for n in range(12)]
+    path = tmp_path / "gold.csv"
+    pd.DataFrame({"nr": list(annotations.tasks)[:12], "antw": labels}).to_csv(path, index=False)
+    fit = cp.fit("one_coin", annotations, progress=False)
+    few = {"stories": ["one_coin", "dawid_skene"], "progress": False}
+    for run in (lambda: cp.estimate(fit, path), lambda: cp.fit("auto", annotations, gold=path, **few)):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            run()
+        assert sum("by what is in them" in str(each.message) for each in told) == 1

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .abstentions import abstentions_of
 from .build import build
+from .comparison_columns import find_comparison_columns
 from .comparisons import comparison_fields
 from .errors import AnnotationError
-from .frames import listed, read_parquet
+from .frames import as_frame, listed, read_parquet
 from .kinds import listed_classes
 from .long import Missing, csv_fields, long_fields
 from .nested import nested_rows, read_nested
@@ -168,7 +169,9 @@ class Constructors:
 
         Args:
             frame: a pandas, polars or pyarrow table with A rows.
-            left: the column of the items shown left, or first.
+            left: the column of the items shown left, or first. Where a column of the default's name is not there, the
+                columns left, right, worker and label are those of names that :func:`crowdppl.read` knows, such as
+                model_a, model_b, rater and winner.
             right: the column of the items shown right, or second.
             worker: the column of workers; None where no worker is named, by which orders are lost.
             label: the column of annotations. They are sides, as shown in the row ("left", "right"; also "a" and "b", 1
@@ -191,13 +194,18 @@ class Constructors:
                 `meaning` names a label that no row has, a task has two pairs, or as `from_frame`. Items that no chain
                 of comparisons connects are warned of.
         """
+        names: dict[str, Any] = {"left": left, "right": right, "worker": worker, "label": label}
+        columns = as_frame(frame).columns
+        if (left, right) == ("left", "right") and any(n == role and n not in columns for role, n in names.items()):
+            given = {role: name for role, name in names.items() if name != role or name in columns}
+            about: dict[str, Any] = {"given": given, "abstain": abstentions_of(abstain), "meaning": meaning}
+            known = find_comparison_columns(as_frame(frame).to_pandas(), **about, sure=True)
+            if known is not None and ("left" in given) == ("right" in given):
+                names |= {role: getattr(known, role) or name for role, name in names.items() if role not in given}
         return cls(
             **comparison_fields(
                 frame,
-                left=left,
-                right=right,
-                worker=worker,
-                label=label,
+                **names,
                 task=task,
                 prompt=prompt,
                 count=count,

@@ -206,3 +206,12 @@ def test_gold_labels_may_name_the_better_item():
     assert annotations.with_gold(table).gold.tolist() == [1, 2, 0]
     with pytest.raises(AnnotationError, match="compares 'x' with 'y', and not 'z'"):
         annotations.with_gold({("x", "y"): "z"})
+
+
+def test_columns_of_known_names_are_found_where_the_defaults_are_not_there():
+    names = {"left": "model_a", "right": "model_b", "worker": "rater", "label": "winner"}
+    whole, found = (Annotations.from_comparisons(rows) for rows in (ROWS, ROWS.rename(columns=names)))
+    assert items_said(found) == items_said(whole)
+    assert list(found.workers) == list(whole.workers)
+    with pytest.raises(AnnotationError, match="no column 'left'"):
+        Annotations.from_comparisons(ROWS.rename(columns={"left": "one", "right": "other"}))

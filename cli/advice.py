@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Callable
 
 _COLUMNS = "task|worker|label|count|seconds"
 _OF_FILES = "tags|empty|separator|repeats|question|sheet|columns|outer|several|encoding|missing"
 _OPTIONS = "draws|warmup|epochs|max_iterations|learning_rate|target_accept|max_tree_depth"
+NAME = r"(?<=')[^',][^']*(?=')|(?<=\")[^\",][^\"]*(?=\")"  # in a list as Python writes it
 _ALONE = r"(?<!--set )(?<![\w(.-])"  # of an argument that is neither translated nor one of a call
-_RULES = (
+_RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (rf"\b({_COLUMNS})='COL'", r"--\1 COL"),
     (r"\bworker=None\b", "--no-worker"),
     (
@@ -18,6 +21,7 @@ _RULES = (
     (rf"(--(?:{_COLUMNS}) '[^']*'), (?=--)", r"\1 "),  # so that they can be pasted
     (r"\btasks='(sample|answer|epoch)'", r"--log-tasks \1"),
     (r"\bworkers='(scorer|model)'", r"--log-workers \1"),
+    (r"\bquestion=\[([^]]*)\]", lambda found: f"--question {shlex.quote(','.join(re.findall(NAME, found[1])))}"),
     (r"\btag_separator=('[^']*')", r"--tag-separator \1"),
     (r"\babstain='N'", "--abstain N"),
     (r"\bmeaning=\{'?(\w+)'?: '(\w+)', '?(\w+)'?: '(\w+)'\}", r"--meaning \1=\2 --meaning \3=\4"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .errors import AnnotationError, nearest
@@ -70,8 +70,10 @@ def named_for(role: str, columns: Iterable[str]) -> list[str]:
     return found
 
 
-def one_column(role: str, found: Sequence[str], columns: Sequence[str], what: str) -> str:
-    """Return the one column that was found for a role.
+def one_column(
+    role: str, found: Sequence[str], columns: Sequence[str], what: str, taken: Collection[str | None] = ()
+) -> str:
+    """Return the one column that was found for a role; `taken` are those of other roles.
 
     Raises:
         AnnotationError: there are several, or none.
@@ -80,7 +82,7 @@ def one_column(role: str, found: Sequence[str], columns: Sequence[str], what: st
         listing = " and ".join(map(repr, found))
         raise AnnotationError(f"{what}: {listing} may all name the {role}s; say {role}={found[0]!r}")
     if not found:
-        raise missing_column(role, role, columns, what)
+        raise missing_column(role, role, columns, what, taken=taken)
     return found[0]
 
 
@@ -193,6 +195,7 @@ def missing_column(
     what: str,
     others: Sequence[str] = (),
     likely: Mapping[str, str] | None = None,
+    taken: Collection[str | None] = (),
 ) -> AnnotationError:
     """Make the error for a column that is not there.
 
@@ -203,12 +206,14 @@ def missing_column(
         what: the table.
         others: options that are lacking too, so that all of them are asked for at once.
         likely: by option the column that may be meant by what is in it.
+        taken: columns of other roles, which cannot be meant.
     """
     names = [str(column) for column in columns]
     text = f"{what} has no column {name!r}; its columns are {', '.join(map(repr, names)) or 'none'}."
-    like = [each for each in names if role in NAMES and is_name_of(each, role)]
-    like += [each for each in names if role == "seconds" and plain(each) in TIMES]
-    near = nearest(name, names) or next(iter(like), None)
+    free = [each for each in names if each not in taken]
+    like = [each for each in free if role in NAMES and is_name_of(each, role)]
+    like += [each for each in free if role == "seconds" and plain(each) in TIMES]
+    near = nearest(name, free) or next(iter(like), None)
     if near:
         text += f" Did you mean {near!r}?" if role is None else f" Did you mean {role}={near!r}?"
     elif likely:

@@ -53,7 +53,7 @@ def tag_fields(
     table = as_frame(frame).to_pandas()
     for role, name in (("task", task), ("worker", worker), ("tags", tags)):
         if name is not None and name not in table.columns:
-            raise missing_column(name, role, table.columns, "the table")
+            raise missing_column(name, role, table.columns, "the table", taken={task, worker, tags})
     places = [f"column {tags!r}, {where(row)}" for row in range(len(table))]
     values = table[tags].tolist()
     of_gold = {name: (value, f"gold of {name!r}") for name, value in _pairs(gold, task, tags, table[task])}

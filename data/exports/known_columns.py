@@ -19,6 +19,7 @@ INFER = "infer"
 
 ROLES = tuple(NAMES)
 NEEDED = ("task", "worker", "label")
+FEW_ANSWERS = 20  # values at the most of a column that may answer a question
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,18 @@ def find_roles(columns: Sequence[Any], given: Mapping[str, Any], what: str, tabl
         if asked is not None and asked not in names:
             raise missing_column(asked, role, names, what)
         found[role] = asked
-    unknown = [role for role in NEEDED if role not in found and role not in names and not named_for(role, names)]
-    taken = [found.get(role) or (role if role in names else next(iter(named_for(role, names)), None)) for role in ROLES]
+    free = [name for name in names if name not in found.values()]
+    unknown = [role for role in NEEDED if role not in found and role not in names and not named_for(role, free)]
+    taken = [found.get(role) or (role if role in names else next(iter(named_for(role, free)), None)) for role in ROLES]
     likely = {} if table is None or not unknown else likely_columns(table[names], unknown, taken)
     if likely or len(unknown) > 1:
-        raise missing_column(unknown[0], unknown[0], names, what, others=unknown[1:], likely=likely)
+        raise missing_column(unknown[0], unknown[0], names, what, others=unknown[1:], likely=likely, taken=taken)
+    asked = [] if table is None or unknown != ["label"] else _alike(table[[n for n in names if n not in taken]])
+    if len(asked) > 1:
+        lacking = missing_column("label", "label", names, what, taken=names)
+        raise AnnotationError(
+            f"{lacking} Where each of the columns answers a question about the task: question={asked}."
+        )
     guessed = []
     for role in ROLES:
         if role in found:
@@ -88,9 +96,16 @@ def _inferred(role: str, free: Sequence[str], names: Sequence[str], what: str) -
     if role not in NEEDED:
         return candidates[0] if candidates else None
     if role == "worker" and not candidates and len(free) > 2:
-        lacking = missing_column(role, role, names, what)
+        lacking = missing_column(role, role, names, what, taken={*names} - {*free})
         raise AnnotationError(f"{lacking} Where each worker has a column of labels, pass columns='workers'.")
-    return one_column(role, candidates, names, what)
+    return one_column(role, candidates, names, what, {*names} - {*free})
+
+
+def _alike(table: pd.DataFrame) -> list[str]:
+    """The columns of few values which others have too, as answers to several questions have."""
+    values = {str(name): set(table[name].dropna().map(str)) for name in table.columns}
+    few = {name: found for name, found in values.items() if 1 < len(found) <= FEW_ANSWERS}
+    return [name for name, found in few.items() if any(found & few[other] for other in few if other != name)]
 
 
 def gold_column(table: pd.DataFrame, gold: Any) -> str | None:

@@ -160,3 +160,20 @@ def test_a_gold_file_of_any_column_names_is_read_by_what_is_in_it(tmp_path):
     gold.assign(what=["no", "maybe"]).to_csv(tmp_path / "gold.csv", index=False)
     with pytest.raises(cp.AnnotationError, match="has no column 'task'; its columns are 'which', 'what'"):
         cp.read(tmp_path / "annotations.csv", gold=tmp_path / "gold.csv", tell=False)
+
+
+def test_several_columns_of_answers_are_asked_for_as_questions_and_none_that_is_taken(tmp_path):
+    rows = [(f"r{i}", f"j{j}", (i + j) % 2, i % 2, j % 2) for i in range(6) for j in range(3)]
+    frame = pd.DataFrame(rows, columns=["response_id", "rater", "helpful", "harmless", "honest answer"])
+    with pytest.raises(
+        cp.AnnotationError, match=r"no column 'label'; [^?]*question=\['helpful', 'harmless', 'honest ans"
+    ):
+        cp.read(frame, task="response_id", tell=False)
+    frame.to_csv(tmp_path / "three.csv", index=False)
+    told = refused("fit", tmp_path / "three.csv", "--task", "response_id", "--out", tmp_path / "out")
+    assert "--question 'helpful,harmless,honest answer'" in told
+    asked = ("--question", "helpful,harmless,honest answer", "--story", "one_coin", "--out", tmp_path / "out")
+    assert crowdppl("fit", tmp_path / "three.csv", "--task", "response_id", *asked).exit_code == 0
+    tagged = pd.DataFrame({"doc": [1, 1], "annotator": ["a", "b"], "tags": ["x", "y"]})
+    with pytest.raises(cp.AnnotationError, match=r"no column 'task'; .*Did you mean task='doc'\?"):
+        cp.Annotations.from_tags(tagged)

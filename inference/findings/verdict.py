@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from ...data import Annotations
 from ...data.description import count_text
@@ -142,7 +142,7 @@ def _against_gold(of: Posterior) -> tuple[list[str], float]:
         against.append(f"{right.mean():.0%} of {n:,} gold tasks are right, and the probabilities say {said:.0%}.")
     votes = right_shares(annotations.kind.majority(annotations.votes())[scored], gold)
     better, worse = int((votes > right).sum()), int((votes < right).sum())
-    if better > worse and binom.sf(better - 1, better + worse, 0.5) < UNLIKELY:
+    if better > worse and bdtrc(better - 1, better + worse, 0.5) < UNLIKELY:
         against.append(
             f"Majority vote is right of {votes.mean():.0%} of the gold tasks, the labels of {right.mean():.0%}."
         )

@@ -19,7 +19,7 @@ from jax import Array
 from numpyro.distributions import biject_to
 
 from ...data import Annotations, Ids
-from ...data.padding import MOST_ROWS, PaddedAnnotations, padded, unread
+from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, padded, unread
 from ...models import Story, StoryError
 from ...models.parts.contract import is_promised
 from ...models.parts.general import are_portable
@@ -108,15 +108,17 @@ def gives_the_same(model: Model, own: Annotations, seen: Annotations) -> bool:
 
 
 def known_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, ...]]:
-    """:func:`.fitting_dims`, which of a story that promises to be portable are looked up for sizes near these.
+    """:func:`.fitting_dims`, which of a story that promises to be portable are looked up for data of these sizes.
+
+    They are the data's own sizes, since what a story refuses may depend on them.
 
     Raises:
         StoryError: as there.
     """
     is_kept = folder_in_use() is not None and annotations.n_rows <= MOST_ROWS
     if is_kept and annotations.population is None and promises_it(model):
-        with suppress(StoryError):  # which names the sizes that there are
-            return known(fitting_dims, model, padded(annotations))
+        with suppress(StoryError):  # which names what there is
+            return known(fitting_dims, model, anonymous(annotations))
     return fitting_dims(model, annotations)
 
 

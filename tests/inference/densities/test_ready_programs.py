@@ -13,9 +13,9 @@ import crowdppl as cp
 from crowdppl.data.ids import Ids
 from crowdppl.data.kinds import NOMINAL
 from crowdppl.data.padding import unread
-from crowdppl.inference.densities import ready_programs
+from crowdppl.inference.densities import portable, ready_programs
 from crowdppl.inference.densities.ready_programs import NotDescribed, described
-from crowdppl.models import STORIES
+from crowdppl.models import STORIES, StoryError
 
 FIT = """
 import json, sys, warnings, jax, numpy as np, crowdppl as cp
@@ -136,3 +136,20 @@ def test_a_function_of_identifiers_that_nobody_may_read_is_not_kept_and_runs(tmp
     found = ready_programs.ready(ready_programs.described, {}, ["value"], [], structure, {})
     assert found is None
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("story", "options", "message"),
+    [
+        ("annotator_groups", {"groups": 13}, "groups=13: there are 12 rows of annotations"),
+        ("common_individual", {"groups": 5, "kernels": "rows"}, "groups=5: there are 4 workers"),
+    ],
+)
+def test_what_the_sizes_forbid_is_refused_where_programs_are_kept(tmp_path, monkeypatch, story, options, message):
+    for module in (ready_programs, portable):
+        monkeypatch.setattr(module, "folder_in_use", lambda: tmp_path)
+    labels = {t: {f"w{w}": "abc"[(t * w) % 3] for w in range(4)} for t in range(3)}
+    annotations = cp.Annotations.from_dict(labels, features={t: [1.0, t] for t in range(3)})
+    for _ in range(2):
+        with pytest.raises(StoryError, match=message):
+            cp.fit(story, annotations, progress=False, **options)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..data import Annotations, unknown_name
-from ..data.errors import AnnotationError, check_name
+from ..data.errors import AnnotationError, UnknownNameError, check_name
 from ..data.exports.reading import read
 from ..data.frames import is_frame
 from ..data.numbers import truth_value, whole_number
@@ -23,6 +23,7 @@ from .comparison.gold_stories import OF_AN_AVERAGE, auto_with_gold
 from .densities.evidence import Gold
 from .densities.probabilities import Probabilities
 from .engines.checkpoint_options import CheckpointOptions
+from .engines.registry import ENGINES, MEANT
 from .engines.settings import checked_seed
 from .findings.look import all_findings
 from .fit_story import fit_story
@@ -32,6 +33,15 @@ from .sources.on_disk import IN_MEMORY
 
 QUALITIES = ("shared", "by_question", "pooled")
 """What a worker's quality is where several questions are asked about a task."""
+
+CALLED_ELSEWHERE = {
+    **dict.fromkeys(("mv", "vote", "votes", "mode"), "majority_vote"),
+    **dict.fromkeys(("ds", "ibcc", "bcc"), "dawid_skene"),
+    **dict.fromkeys(("irt", "rasch", "2pl"), "item_response"),
+    **dict.fromkeys(("cbcc", "communities"), "worker_clusters"),
+    **dict.fromkeys(("care", "factor_analysis"), "score_factor"),
+}
+"""Names of stories elsewhere."""
 
 MOST_MEMBERS = 100
 """Fits of one story from several seeds at the most: their mean is hardly another from a dozen on."""
@@ -182,7 +192,9 @@ def fit(
     if isinstance(annotations, str) and annotations in known and not (isinstance(story, str) and story in known):
         raise AnnotationError(f"the story comes first, and then the annotations: cp.fit({annotations!r}, annotations)")
     if isinstance(story, str) and story not in known:
-        raise unknown_name("story", story, known)
+        if (engine := MEANT.get(story.casefold(), story)) in ENGINES:
+            raise UnknownNameError(f"{story!r} is an engine, and goes with any story: method={engine!r}")
+        raise unknown_name("story", story, known, meant=CALLED_ELSEWHERE.get(story.casefold()))
     annotations = _with_quality(_annotations_of(annotations, tell=progress), quality)
     if quality == "pooled":
         if devices is not None:

@@ -7,6 +7,9 @@ import numpyro.distributions as dist
 import pytest
 
 import crowdppl as cp
+from crowdppl.inference.baselines.fit_baseline import BASELINES
+from crowdppl.inference.fit import CALLED_ELSEWHERE
+from crowdppl.models import ALIASES, KNOWN_STORIES
 
 
 @pytest.mark.parametrize(
@@ -97,3 +100,24 @@ def test_a_saved_fit_is_replaced_where_it_is_asked_for(tiny, tmp_path):
     with pytest.raises(cp.StorageError, match="overwrite=True"):
         fit.save(tmp_path / "fit")
     fit.save(tmp_path / "fit", overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ("story", "said"),
+    [
+        ("svi", "method='svi'"),
+        ("MCMC", "method='nuts'"),
+        ("mv", "did you mean 'majority_vote'"),
+        ("IRT", "did you mean 'item_response'"),
+        ("dawidskene", "did you mean 'dawid_skene'"),
+    ],
+)
+def test_a_name_from_elsewhere_is_told_what_it_is_here(tiny, story, said):
+    with pytest.raises(cp.UnknownNameError, match=said):
+        cp.fit(story, tiny, progress=False)
+
+
+def test_names_from_elsewhere_are_none_of_ours_and_stand_for_what_there_is():
+    ours = {*KNOWN_STORIES, *ALIASES, *BASELINES}
+    assert not ours & CALLED_ELSEWHERE.keys()
+    assert ours >= {*CALLED_ELSEWHERE.values()}

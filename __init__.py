@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # imported when first used
     from .data import AnnotationError, Annotations, UnknownNameError, list_datasets, load_dataset, load_split
     from .data.errors import StorageError
     from .data.exports.reading import read
+    from .data.partitions import PartitionsError
     from .data.scan import Scan, scan
     from .inference.baselines.fit_baseline import list_baselines
     from .inference.baselines.imbalance import gold_imbalance_ratio, imbalance_ratio, rebalanced
@@ -130,6 +131,7 @@ __all__ = [
     "GoldNeeded",
     "LabelCalibration",
     "Panel",
+    "PartitionsError",
     "Potential",
     "Prevalence",
     "Ranks",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,38 +13,31 @@ from ..comparison_columns import ComparisonColumns, find_comparison_columns, nee
 from ..description import count_text
 from ..errors import AnnotationError
 from ..text import convert_text
-from .known_columns import INFER
+from .asked import INFER, Asked
 
 ROLES = ("task", "worker", "label")
 OTHERS = ("question", "columns", "outer")
 """Options that say that a table is something else."""
 
 
-def comparison_roles(
-    table: pd.DataFrame, what: str, given: Mapping[str, Any], options: Mapping[str, Any]
-) -> ComparisonColumns | None:
+def comparison_roles(table: pd.DataFrame, what: str, asked: Asked) -> ComparisonColumns | None:
     """Return the columns of a table of comparisons; None where it is none, or was said to be something else.
 
     Raises:
         AnnotationError: it was said to be one, and is none.
     """
-    named = {role: given[role] for role in ROLES if given[role] != INFER}
-    about: dict[str, Any] = {"given": named, "abstain": abstentions_of(options.get("abstain"))}
-    about["meaning"] = given["meaning"]
-    if given["comparisons"] or given["meaning"]:
+    named = {role: name for role, name in asked.roles.items() if role in ROLES and name != INFER}
+    about: dict[str, Any] = {"given": named, "abstain": abstentions_of(asked.options.get("abstain"))}
+    about["meaning"] = asked.meaning
+    if asked.comparisons or asked.meaning:
         return needed_comparison_columns(table, what, **about)
-    if any(given[name] is not None for name in OTHERS) or options.get("ordered") is not None:
+    if any(getattr(asked, name) is not None for name in OTHERS) or asked.options.get("ordered") is not None:
         return None
     return find_comparison_columns(table, **about)
 
 
 def compared_annotations(
-    table: pd.DataFrame,
-    found: ComparisonColumns,
-    what: str,
-    given: Mapping[str, Any],
-    gold: Any,
-    options: Mapping[str, Any],
+    table: pd.DataFrame, found: ComparisonColumns, what: str, asked: Asked
 ) -> tuple[Annotations, str]:
     """Return the annotations of a table of comparisons, and what was taken for what.
 
@@ -54,7 +46,7 @@ def compared_annotations(
     """
     names = [found.left, found.right, found.label, found.worker, found.task, found.prompt]
     columns = {name: table[name] for name in names if name is not None}
-    columns |= {given[role]: table[given[role]] for role in ("count", "seconds") if given[role] in table.columns}
+    columns |= {name: table[name] for name in (asked.count, asked.seconds) if name is not None and name in table}
     of_numbers: list[list[str | None]] = [[found.left, found.right], [found.worker], [found.task], [found.prompt]]
     for same in of_numbers:
         texts = [columns[name] for name in same if name is not None]
@@ -62,7 +54,6 @@ def compared_annotations(
             columns |= dict(zip([name for name in same if name is not None], convert_text(*texts), strict=True))
     items = {str(item): item for side in (found.left, found.right) for item in columns[side].dropna().unique()}
     columns[found.label] = columns[found.label].map(lambda value: items.get(value, value), na_action="ignore")
-    truth = None if isinstance(gold, str) and gold == INFER else gold
     try:
         annotations = Annotations.from_comparisons(
             pd.DataFrame(columns),
@@ -72,14 +63,14 @@ def compared_annotations(
             label=found.label,
             task=found.task,
             prompt=found.prompt,
-            count=given["count"],
-            seconds=None if given["seconds"] == INFER else given["seconds"],
-            meaning=given["meaning"],
-            gold=truth,
-            **options,
+            count=asked.count,
+            seconds=None if asked.seconds == INFER else asked.seconds,
+            meaning=asked.meaning,
+            gold=asked.truth,
+            **asked.options,
         )
     except AnnotationError as error:
-        other = "" if given["comparisons"] else f"; where {found.label!r} has classes like any other: comparisons=False"
+        other = "" if asked.comparisons else f"; where {found.label!r} has classes like any other: comparisons=False"
         raise AnnotationError(f"{what}: {error}{other}") from None
     pairs = np.unique(np.sort(np.asarray(annotations.sides), axis=1), axis=0)
     sizes = f"{count_text(annotations.n_annotations, 'comparison')} of {count_text(len(annotations.items), 'item')}, "
@@ -88,7 +79,7 @@ def compared_annotations(
     return annotations, f"{what}: comparisons ({found.said()}): {sizes}"
 
 
-def not_compared(table: pd.DataFrame, given: Mapping[str, Any]) -> str:
+def not_compared(table: pd.DataFrame, asked: Asked) -> str:
     """Return that two columns named like items are not compared, and what says that they are; nothing without such."""
-    sides = two_sides([str(name) for name in table.columns]) if given["comparisons"] is None else None
+    sides = two_sides([str(name) for name in table.columns]) if asked.comparisons is None else None
     return f"; {sides[0]!r} and {sides[1]!r} are not compared (comparisons=True says that they are)" if sides else ""

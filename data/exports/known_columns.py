@@ -13,9 +13,7 @@ from ..column_names import NAMES, likely_columns, missing_column, named_for, one
 from ..description import count_text
 from ..errors import AnnotationError
 from ..text import convert_text
-
-INFER = "infer"
-"""Find the column out by its name."""
+from .asked import INFER
 
 ROLES = tuple(NAMES)
 NEEDED = ("task", "worker", "label")

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +34,14 @@ from ..tags import tag_fields
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from ..wide import COLUMNS, Wide, wide_roles
+from .asked import INFER, Asked
 from .comparison_tables import compared_annotations, comparison_roles, not_compared
 from .eval_logs import NO_ANSWER, is_log, read_logs
 from .form_tables import Form, answers_of, form_roles
 from .gathered import Held
 from .harness_logs import is_beside
 from .json_tools import read_mapping, read_records
-from .known_columns import INFER, Roles, find_roles, gold_column, gold_in
+from .known_columns import Roles, find_roles, gold_column, gold_in
 from .opening import (
     PARQUET,
     ZIPPED,
@@ -72,6 +73,16 @@ OPTIONS = (
 SEVERAL = ("refuse", "leave_out")
 MOST_KINDS = 20  # values of a column that tells a worker's annotations to a task apart, such as a temperature
 ACCEPTED = "CSV or TSV, Parquet, Excel, JSON, JSON Lines, and what annotation tools export as one of these"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as it was read."""
+
+    frame: pd.DataFrame
+    what: str  # what messages call it
+    where: Where | None = None  # says where a row is, for messages
+    path: Path | None = None  # the text file that it was read from; None for tables that have types of their own
 
 
 def read(
@@ -168,17 +179,32 @@ def read(
         check_name("value of columns", columns, COLUMNS)
     if encoding is not None:
         check_encoding(encoding)
-    given: dict[str, Any] = {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds}
-    given |= {"question": None if question == INFER else question, "looks": question == INFER}
-    given |= {"separator": separator, "encoding": encoding, "sheet": sheet, "outer": outer}
-    given |= {"several": several, "columns": columns}
-    given["comparisons"] = truth_value("comparisons", comparisons, maybe=True, error=AnnotationError)
-    given["meaning"] = meaning
-    given |= {"tags": tags, "tag_separator": tag_separator, "empty": empty}
+    asked = Asked(
+        question=None if question == INFER else question,
+        looks=question == INFER,
+        task=task,
+        worker=worker,
+        label=label,
+        count=count,
+        seconds=seconds,
+        separator=separator,
+        encoding=encoding,
+        sheet=sheet,
+        columns=columns,
+        outer=outer,
+        several=several,
+        comparisons=truth_value("comparisons", comparisons, maybe=True, error=AnnotationError),
+        meaning=meaning,
+        tags=tags,
+        tag_separator=tag_separator,
+        empty=empty,
+        gold=gold,
+        options=options,
+    )
     for name in ("tag_separator", "empty") if tags is None else ():
-        if given[name] is not None:
-            raise AnnotationError(f"{name}={given[name]!r} is of a column of tags; name it by tags='COL'")
-    if meaning is not None and given["comparisons"] is False:
+        if (value := getattr(asked, name)) is not None:
+            raise AnnotationError(f"{name}={value!r} is of a column of tags; name it by tags='COL'")
+    if meaning is not None and asked.comparisons is False:
         raise AnnotationError(f"meaning={meaning!r} is of comparisons; leave it out, or comparisons=False")
     if isinstance(source, str) and source == STANDARD_INPUT:
         with tempfile.TemporaryDirectory() as folder:
@@ -186,16 +212,16 @@ def read(
             with path.open("wb") as file:
                 shutil.copyfileobj(sys.stdin.buffer, file)
             try:
-                annotations, said = _from_path(path, given, gold, options)
+                annotations, said = _from_path(path, asked)
             except AnnotationError as error:
                 raise AnnotationError(str(error).replace(str(path), "standard input")) from None
             said = said.replace(str(path), "standard input")
     elif isinstance(source, str | Path):
-        annotations, said = _from_path(Path(source), given, gold, options)
+        annotations, said = _from_path(Path(source), asked)
     elif isinstance(source, Mapping) or (isinstance(source, list) and all(isinstance(row, Mapping) for row in source)):
-        annotations, said = _from_json(source, Path("the records"), given, gold, options)
+        annotations, said = _from_json(source, Path("the records"), asked)
     else:
-        annotations, said = _from_table(table_of(source), "the table", given, gold, options)
+        annotations, said = _from_table(Table(table_of(source), "the table"), asked)
     if tell and said:
         sys.stderr.write(f"{_wrapped(tell(said) if callable(tell) else said)}\n")
     return annotations
@@ -209,181 +235,140 @@ def _wrapped(said: str) -> str:
     return textwrap.fill(said, width, break_long_words=False, break_on_hyphens=False)
 
 
-def _from_path(path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
+def _from_path(path: Path, asked: Asked) -> tuple[Annotations, str]:
     if suffix_of(path) == ".zip":
-        return _from_zip(path, given, gold, options)
+        return _from_zip(path, asked)
     if path.is_dir():
         files = files_in(path)
         if logs := [file for file in files if is_log(file)]:
             others = sum(not is_beside(file) for file in files) - len(logs)
-            return _of_logs(logs, path, given, gold, options, others)
-        _refuse_of_logs(path, options)
-        return _of_held(_of_folder(path, path, given), given, gold, options)
+            return _of_logs(logs, path, asked, others)
+        _refuse_of_logs(path, asked.options)
+        return _of_held(_of_folder(path, path, asked), asked)
     start = first_bytes(path, 4096)
     if not start.strip():
         raise AnnotationError(f"{path}: the file is empty; there is to be {ACCEPTED}")
     if is_log(path):
-        return _of_logs([path], path, given, gold, options)
-    _refuse_of_logs(path, options)
-    _refuse_unused(path, start, given)
+        return _of_logs([path], path, asked)
+    _refuse_of_logs(path, asked.options)
+    _refuse_unused(path, start, asked)
     if start.startswith(PARQUET):
-        return _from_table(read_parquet_table(path), str(path), given, gold, options)
+        return _from_table(Table(read_parquet_table(path), str(path)), asked)
     if suffix_of(path) in EXCEL or start.startswith(ZIPPED):
-        found = read_excel(path, given["sheet"])
-        annotations, said = _from_table(found.table, str(path), given, gold, options, found.where)
+        found = read_excel(path, asked.sheet)
+        annotations, said = _from_table(Table(found.table, str(path), found.where), asked)
         if about := found.said():
             said = (said or f"{path}: a row for each annotation") + about
         return annotations, said
     if is_json(path, start):
-        return _from_json(read_json(path, given["encoding"]), path, given, gold, options)
-    table = read_text_table(path, given["separator"], given["encoding"])
-    return _from_table(table, str(path), given, gold, options, path=path)
+        return _from_json(read_json(path, asked.encoding), path, asked)
+    return _from_table(Table(read_text_table(path, asked.separator, asked.encoding), str(path), path=path), asked)
 
 
-def _from_table(
-    table: pd.DataFrame,
-    what: str,
-    given: dict[str, Any],
-    gold: Any,
-    options: dict[str, Any],
-    where: Where | None = None,
-    path: Path | None = None,
-) -> tuple[Annotations, str]:
-    """Read a table; ``path`` is the text file that it was read from, None for tables that have types of their own."""
-    table = table.rename(columns=str)
-    if given["tags"] is not None:
-        return _tagged(table, what, given, gold, options, where, path)
-    answers = given["question"] if isinstance(given["question"], list | tuple) else None
-    if answers or given["question"] in table.columns:
-        return _long(table, what, given, gold, options, where, path)
-    if held := read_tool_table(table.astype(object), what, given["question"]):
-        return _of_held(held, given, gold, options)
-    if given["comparisons"] is not False and (compared := comparison_roles(table, what, given, options)):
-        return compared_annotations(table, compared, what, given, gold, options)
-    annotations, said = _of_rows(table, what, given, gold, options, where, path)
-    return annotations, said and said + not_compared(table, given)
+def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
+    table = replace(table, frame=table.frame.rename(columns=str))
+    frame, what, question = table.frame, table.what, asked.question
+    if asked.tags is not None:
+        return _tagged(table, asked.tags, asked)
+    if isinstance(question, list | tuple) or question in frame.columns:
+        return _long(table, asked)
+    if held := read_tool_table(frame.astype(object), what, question):
+        return _of_held(held, asked)
+    if asked.comparisons is not False and (compared := comparison_roles(frame, what, asked)):
+        return compared_annotations(frame, compared, what, asked)
+    annotations, said = _of_rows(table, asked)
+    return annotations, said and said + not_compared(frame, asked)
 
 
-def _tagged(
-    table: pd.DataFrame,
-    what: str,
-    given: dict[str, Any],
-    gold: Any,
-    options: dict[str, Any],
-    where: Where | None,
-    path: Path | None,
-) -> tuple[Annotations, str]:
+def _tagged(table: Table, tags: str, asked: Asked) -> tuple[Annotations, str]:
     """Read a table with a row for each task and worker and a column of tags.
 
     Raises:
         AnnotationError: there is no such column, or as `tag_fields`.
     """
-    tags = given["tags"]
-    if tags not in table.columns:
-        raise missing_column(tags, "tags", table.columns, what)
-    names = [name for name in table.columns if name != tags]
-    roles = find_roles([*names, "label"], given | {"label": "label"}, what)
-    if path is not None:
-        where = row_and_line(path, given["separator"], given["encoding"])
+    frame, what, where = table.frame, table.what, table.where
+    if tags not in frame.columns:
+        raise missing_column(tags, "tags", frame.columns, what)
+    names = [name for name in frame.columns if name != tags]
+    roles = find_roles([*names, "label"], asked.roles | {"label": "label"}, what)
+    if table.path is not None:
+        where = row_and_line(table.path, asked.separator, asked.encoding)
         ids = [name for name in (roles.task, roles.worker) if name is not None]
-        table = table.assign(**{name: convert_text(table[name])[0] for name in ids})
-    own = {"tags": tags, "tag_separator": given["tag_separator"], "empty": given["empty"] or "refuse"}
-    truth = None if isinstance(gold, str) and gold == INFER else gold
-    fields = tag_fields(
-        table, task=roles.task, worker=roles.worker, gold=truth, known=None, where=where or row_number, **own, **options
-    )
-    found = Annotations(**fields)
+        frame = frame.assign(**{name: convert_text(frame[name])[0] for name in ids})
+    own: dict[str, Any] = {"tag_separator": asked.tag_separator, "empty": asked.empty or "refuse", "known": None}
+    own |= {"task": roles.task, "worker": roles.worker, "tags": tags, "gold": asked.truth}
+    found = Annotations(**tag_fields(frame, where=where or row_number, **own, **asked.options))
     return _with_said(found, what, f"{roles.said() or f'task {roles.task!r}'}, tags {tags!r}", "", "")
 
 
-def _of_rows(
-    table: pd.DataFrame,
-    what: str,
-    given: dict[str, Any],
-    gold: Any,
-    options: dict[str, Any],
-    where: Where | None,
-    path: Path | None,
-) -> tuple[Annotations, str]:
+def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
     """Read a table with a row for each annotation, each task or each worker."""
-    name = what if path is None else path.stem
-    if _has_lists(table) and (held := read_records(as_records(table), what, given["question"], name)):
-        return _of_held(held, given, gold, options)
-    _refuse_question(what, given)
-    if form := _form_roles(table, what, given):
-        return _form(table, form, what, gold, options)
-    if wide := _wide_roles(table, what, given, gold, options):
-        return _wide(table, wide, what, given["columns"], gold, options)
-    return _long(table, what, given, gold, options, where, path)
+    frame, what = table.frame, table.what
+    name = what if table.path is None else table.path.stem
+    if _has_lists(frame) and (held := read_records(as_records(frame), what, asked.question, name)):
+        return _of_held(held, asked)
+    _refuse_question(what, asked)
+    if form := _form_roles(frame, what, asked):
+        return _form(frame, form, what, asked)
+    if wide := _wide_roles(frame, what, asked):
+        return _wide(frame, wide, what, asked)
+    return _long(table, asked)
 
 
-def _long(
-    table: pd.DataFrame,
-    what: str,
-    given: dict[str, Any],
-    gold: Any,
-    options: dict[str, Any],
-    where: Where | None,
-    path: Path | None,
-) -> tuple[Annotations, str]:
+def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
     """Read a table with a row for each annotation, or for each task and worker with a column for each question."""
-    question = given["question"]
+    frame, what, path, question = table.frame, table.what, table.path, asked.question
     answers = list(question) if isinstance(question, list | tuple) else []
-    if lacking := [name for name in answers if name not in table.columns]:
-        raise missing_column(lacking[0], "question", table.columns, what)
-    names = [name for name in table.columns if name not in (*answers, question)]
-    roles = find_roles([*names, "label"] if answers else names, given, what, None if answers else table)
-    if given["looks"]:
+    if lacking := [name for name in answers if name not in frame.columns]:
+        raise missing_column(lacking[0], "question", frame.columns, what)
+    names = [name for name in frame.columns if name not in (*answers, question)]
+    roles = find_roles([*names, "label"] if answers else names, asked.roles, what, None if answers else frame)
+    if asked.looks:
         taken = (roles.worker, roles.label, roles.seconds, roles.gold)
-        question = question_column(table, roles.task, taken)
+        question = question_column(frame, roles.task, taken)
     if answers:
-        roles, asked = replace(roles, gold=None), f"a column for each of {len(answers)} questions"
+        roles, questions = replace(roles, gold=None), f"a column for each of {len(answers)} questions"
     else:
-        asked = "" if question is None else f"question {question!r}"
-    truth, said_gold = gold_in(table, roles, gold, question if asked and not answers else None)
+        questions = "" if question is None else f"question {question!r}"
+    truth, said_gold = gold_in(frame, roles, asked.gold, question if questions and not answers else None)
     columns = {"question": question} if question is not None else {}
-    columns |= {"task": roles.task, "worker": roles.worker, "label": roles.label, "count": given["count"]}
-    columns |= {"seconds": _seconds(roles, given)}
-    options = {**columns, **options, "gold": truth, "skip_blank": True}
+    columns |= {"task": roles.task, "worker": roles.worker, "label": roles.label, "count": asked.count}
+    columns["seconds"] = None if asked.seconds is None or roles.worker is None else roles.seconds
+    options = {**columns, **asked.options, "gold": truth, "skip_blank": True}
     if path is None:
-        fields = long_fields(table, where=where, source=what, **options)
+        fields = long_fields(frame, where=table.where, source=what, **options)
     else:
-        separator, encoding = given["separator"], given["encoding"]
-        _refuse_repeated_header(
-            table, [roles.task, roles.worker, *(answers or [roles.label])], path, separator, encoding
-        )
-        fields = csv_fields(path, separator, options, encoding or encoding_of(path))
-    apart = "" if question is not None else _telling_apart(table, roles)
-    said = ", ".join(filter(None, (roles.said(), asked)))
+        _refuse_repeated_header(table, path, [roles.task, roles.worker, *(answers or [roles.label])], asked)
+        fields = csv_fields(path, asked.separator, options, asked.encoding or encoding_of(path))
+    apart = "" if question is not None else _telling_apart(frame, roles)
+    said = ", ".join(filter(None, (roles.said(), questions)))
     return _with_said(Annotations(**fields), what, said, said_gold, apart)
 
 
-def _from_json(
-    content: Any, path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any]
-) -> tuple[Annotations, str]:
+def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str]:
     what = str(path)
     if isinstance(content, Mapping):
         if (table := table_of_json(content)) is not None:
-            return _from_table(table, what, given, gold, options)
-        held = read_mapping(content, what, given["outer"])
+            return _from_table(Table(table, what), asked)
+        held = read_mapping(content, what, asked.outer)
         if held is None and (records := _only_records(content)) is not None:
-            return _from_json(records, path, given, gold, options)
+            return _from_json(records, path, asked)
         if held is None:
             raise AnnotationError(
                 f"{what}: the dictionary is no {{task: {{worker: label}}}} and no export that is known"
             )
-        return _of_held(held, given, gold, options)
+        return _of_held(held, asked)
     if not isinstance(content, list) or not all(isinstance(record, Mapping) for record in content):
         raise AnnotationError(f"{what}: a list of records, or a dictionary {{task: {{worker: label}}}}, is needed")
-    if given["tags"] is not None and content:
-        return _from_table(pd.DataFrame(content), what, given, gold, options)
-    held = read_records(content, what, given["question"], path.stem)
+    if asked.tags is not None and content:
+        return _from_table(Table(pd.DataFrame(content), what), asked)
+    held = read_records(content, what, asked.question, path.stem)
     if held is not None:
-        return _of_held(held, given, gold, options)
+        return _of_held(held, asked)
     if not content:
         raise AnnotationError(f"{what}: the list is empty; a record for each annotation is needed")
-    named = [given[role] for role in ("task", "worker", "label", "count", "seconds")]
-    return _from_table(pd.DataFrame(flat_records(content, what, named)), what, given, gold, options)
+    frame = pd.DataFrame(flat_records(content, what, list(asked.roles.values())))
+    return _from_table(Table(frame, what), asked)
 
 
 def _only_records(content: Mapping[str, Any]) -> list[Any] | None:
@@ -393,34 +378,32 @@ def _only_records(content: Mapping[str, Any]) -> list[Any] | None:
     return lists[0] if len(lists) == 1 else None
 
 
-def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
-    named = [role for role in ("task", "worker", "label", "count", "seconds") if given[role] not in (INFER, None)]
-    named += ["worker"] * (given["worker"] is None)
-    if named:
+def _of_held(held: Held, asked: Asked, options: Mapping[str, Any] | None = None) -> tuple[Annotations, str]:
+    """Read what an export has; `options` are those of `Annotations.from_frame`, None for all that were given."""
+    options = asked.options if options is None else options
+    if named := asked.named + ["worker"] * (asked.worker is None):
+        column = asked.roles[named[0]]
+        raise AnnotationError(f"{named[0]}={column!r} names a column, and {held.what} has none to choose; leave it out")
+    if asked.columns is not None:
         raise AnnotationError(
-            f"{named[0]}={given[named[0]]!r} names a column, and {held.what} has none to choose; leave it out"
+            f"columns={asked.columns!r} is of a table with a row for each task, and {held.what} is none"
         )
-    if given["columns"] is not None:
-        raise AnnotationError(
-            f"columns={given['columns']!r} is of a table with a row for each task, and {held.what} is none"
-        )
-    if given["meaning"] is not None:
-        raise AnnotationError(f"meaning={given['meaning']!r} is of a table of comparisons, and {held.what} is none")
-    if held.several and given["several"] == "refuse":
+    if asked.meaning is not None:
+        raise AnnotationError(f"meaning={asked.meaning!r} is of a table of comparisons, and {held.what} is none")
+    if held.several and asked.several == "refuse":
         raise AnnotationError(held.several[0])
     places = held.places
-    truth = (held.gold or None) if isinstance(gold, str) and gold == INFER else gold
+    truth = (held.gold or None) if asked.infers_gold else asked.gold
     if isinstance(truth, Mapping):
         known = set(held.frame["task"])
         truth = {task: label for task, label in truth.items() if task in known} or None
     if held.abstain:
         abstain = abstentions_of(options.get("abstain"), held.frame["label"].unique())
-        options = options | {"abstain": list(dict.fromkeys([*abstain, *held.abstain]))}
+        options = {**options, "abstain": list(dict.fromkeys([*abstain, *held.abstain]))}
     if options.get("ordered") is None and options.get("classes") is None:
         classes = [label for label in held.classes if label not in abstentions_of(options.get("abstain"))]
-        options = (
-            options | ({"ordered": held.ordered} if held.ordered else {}) | ({"classes": classes} if classes else {})
-        )
+        stated = {"ordered": held.ordered, "classes": classes}
+        options = {**options, **{name: value for name, value in stated.items() if value}}
     fields = long_fields(
         held.frame,
         question="question" if "question" in held.frame else None,
@@ -433,38 +416,35 @@ def _of_held(held: Held, given: dict[str, Any], gold: Any, options: dict[str, An
     return Annotations(**fields), held.said
 
 
-def _of_logs(
-    logs: list[Path], path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any], others: int = 0
-) -> tuple[Annotations, str]:
+def _of_logs(logs: list[Path], path: Path, asked: Asked, others: int = 0) -> tuple[Annotations, str]:
     """Read logs of evaluations, where `tasks` and `workers` may say what these are."""
+    options = asked.options
     said = {name: options[name] for name in ("tasks", "workers") if isinstance(options.get(name), str)}
     abstain = abstentions_of(options.get("abstain"))
     held = read_logs(
         logs,
         str(path),
-        given["question"],
+        asked.question,
         said.get("tasks"),
         said.get("workers"),
         no_answer=NO_ANSWER in abstain,
         others=others,
     )
-    return _of_held(held, given, gold, {name: value for name, value in options.items() if name not in said})
+    return _of_held(held, asked, {name: value for name, value in options.items() if name not in said})
 
 
-def _wide(
-    table: pd.DataFrame, wide: Wide, what: str, kind: str | None, gold: Any, options: dict[str, Any]
-) -> tuple[Annotations, str]:
-    """Read a table with a row for each task; `kind` is what its columns are, workers where it is None.
+def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Annotations, str]:
+    """Read a table with a row for each task, whose columns are workers where nothing else was said.
 
     Raises:
         AnnotationError: `missing` is given, or a value cannot be used.
     """
-    _refuse_missing(what, "task", options)
+    _refuse_missing(what, "task", asked.options)
     lacks = table[wide.task].isna().to_numpy() & table.notna().any(axis=1).to_numpy()
     if lacks.any():
         raise missing_values({f"column {wide.task!r}": lacks}, row_number)
     table = table.dropna(how="all")
-    are_classes = kind == "classes"
+    are_classes = asked.columns == "classes"
     names, truth = pd.Series(wide.columns, dtype=object), [] if wide.gold is None else [table[wide.gold]]
     labels = [names, *truth] if are_classes else [*(table[name] for name in wide.columns), *truth]
     if all(_is_text(column) for column in labels):
@@ -472,10 +452,8 @@ def _wide(
     tasks = convert_text(table[wide.task])[0] if _is_text(table[wide.task]) else table[wide.task]
     said = f"{what}: a row for each task ({wide.task!r}) and a column for each of {len(wide.columns)} "
     said += "classes, with vote counts" if are_classes else "workers"
-    if wide.gold is not None and gold == wide.gold and gold_column(table, gold):
-        gold = INFER
-    known = None if isinstance(gold, str) and gold == INFER else gold
-    if wide.gold is not None and isinstance(gold, str) and gold == INFER:
+    known = asked.truth
+    if wide.gold is not None and (asked.infers_gold or gold_column(table, asked.gold) == wide.gold):
         given = zip(tasks.tolist(), labels.pop().tolist(), strict=True)
         known = {task: label for task, label in given if label is not None and label == label} or None
         said += f", gold labels in {wide.gold!r}"
@@ -483,48 +461,45 @@ def _wide(
         said += f"; left out: {', '.join(map(repr, wide.others))}"
     if are_classes:
         counts = table[list(wide.columns)].apply(pd.to_numeric).fillna(0).set_axis(tasks.tolist())
-        return Annotations.from_counts(counts.set_axis(labels[0].tolist(), axis=1), gold=known, **options), said
+        return Annotations.from_counts(counts.set_axis(labels[0].tolist(), axis=1), gold=known, **asked.options), said
     values = {name: column.tolist() for name, column in zip(wide.columns, labels, strict=False)}
     cells = pd.DataFrame(values, index=tasks.tolist(), dtype=object)
-    return Annotations.from_matrix(cells, missing=None, gold=known, **options), said
+    return Annotations.from_matrix(cells, missing=None, gold=known, **asked.options), said
 
 
-def _form_roles(table: pd.DataFrame, what: str, given: dict[str, Any]) -> Form | None:
+def _form_roles(table: pd.DataFrame, what: str, asked: Asked) -> Form | None:
     """The columns of a table with a row for each worker, unless others were named than that of workers.
 
     Raises:
         AnnotationError: columns were named that it does not have, or as `form_roles`.
     """
-    asked = given["columns"] == "tasks"
-    named = [role for role in ("task", "label", "count", "seconds") if given[role] not in (INFER, None)]
-    if asked and (named or given["worker"] is None):
-        other = f"{named[0]}={given[named[0]]!r}" if named else "worker=None"
+    is_form, named = asked.columns == "tasks", [role for role in asked.named if role != "worker"]
+    if is_form and (named or asked.worker is None):
+        other = f"{named[0]}={asked.roles[named[0]]!r}" if named else "worker=None"
         raise AnnotationError(f"columns='tasks' is of a table with a row for each worker; leave it out, or {other}")
-    if named or given["worker"] is None or given["columns"] not in (None, "tasks"):
+    if named or asked.worker is None or asked.columns not in (None, "tasks"):
         return None
-    worker = None if given["worker"] == INFER else given["worker"]
-    return form_roles(table, what, worker=worker, asked=asked)
+    return form_roles(table, what, worker=None if asked.worker == INFER else asked.worker, asked=is_form)
 
 
-def _form(table: pd.DataFrame, form: Form, what: str, gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
+def _form(table: pd.DataFrame, form: Form, what: str, asked: Asked) -> tuple[Annotations, str]:
     """Read a table with a row for each worker, where an empty cell is no annotation.
 
     Raises:
         AnnotationError: `missing` is given, or a value cannot be used.
     """
-    _refuse_missing(what, "worker", options)
+    _refuse_missing(what, "worker", asked.options)
     labels = [table[name] for name in form.tasks]
     if all(_is_text(column) for column in labels):
         labels = convert_labels(*labels)
     answers, places = answers_of(table, form, labels)
-    truth = None if isinstance(gold, str) and gold == INFER else gold
-    fields = long_fields(answers, where=lambda row: places[row], source=what, gold=truth, **options)
+    fields = long_fields(answers, where=lambda row: places[row], source=what, gold=asked.truth, **asked.options)
     said = f"{what}: a row for each worker ({form.worker!r}) and a column for each of {len(form.tasks)} tasks"
     left_out = f"; left out: {', '.join(map(repr, form.others))}" if form.others else ""
     return Annotations(**fields), f"{said}{left_out}"
 
 
-def _refuse_missing(what: str, of: str, options: dict[str, Any]) -> None:
+def _refuse_missing(what: str, of: str, options: Mapping[str, Any]) -> None:
     if "missing" in options:
         raise AnnotationError(
             f"missing={options['missing']!r} is of a table with a row for each annotation; {what} has a row for each "
@@ -536,35 +511,31 @@ def _is_text(values: pd.Series) -> bool:
     return all(isinstance(value, str) for value in values.dropna())
 
 
-def _wide_roles(
-    table: pd.DataFrame, what: str, given: dict[str, Any], gold: Any, options: dict[str, Any]
-) -> Wide | None:
+def _wide_roles(table: pd.DataFrame, what: str, asked: Asked) -> Wide | None:
     """The columns of a wide table, unless columns were named of which it has none.
 
     Raises:
         AnnotationError: such a column and `columns` were given, or as `wide_roles`.
     """
-    named = [role for role in ("worker", "label", "count", "seconds") if given[role] not in (INFER, None)]
-    if given["columns"] is not None and (named or given["worker"] is None):
+    named = [role for role in asked.named if role != "task"]
+    if asked.columns is not None and (named or asked.worker is None):
         raise AnnotationError(
-            f"columns={given['columns']!r} is of a table with a row for each task, which has no column of "
+            f"columns={asked.columns!r} is of a table with a row for each task, which has no column of "
             f"{(named or ['worker'])[0]}s; leave one of the two out"
         )
-    if named or given["worker"] is None:
+    if named or asked.worker is None:
         return None
-    task = None if given["task"] == INFER else given["task"]
-    asks = options.get("workers") is None and listed_classes(options) is None
-    return wide_roles(table, what, task=task, gold=gold_column(table, gold), columns=given["columns"], asks=asks)
+    task = None if asked.task == INFER else asked.task
+    asks = asked.options.get("workers") is None and listed_classes(asked.options) is None
+    return wide_roles(table, what, task=task, gold=gold_column(table, asked.gold), columns=asked.columns, asks=asks)
 
 
-def _refuse_repeated_header(
-    table: pd.DataFrame, columns: list[str | None], path: Path, separator: str | None, encoding: str | None
-) -> None:
+def _refuse_repeated_header(table: Table, path: Path, columns: list[str | None], asked: Asked) -> None:
     """Refuse a row that is the header again, as where files were put one after the other."""
     names = [name for name in columns if name is not None]
-    again = np.flatnonzero((table[names] == names).all(axis=1))
+    again = np.flatnonzero((table.frame[names] == names).all(axis=1))
     if again.size:
-        where = row_and_line(path, separator, encoding)(int(again[0]))
+        where = row_and_line(path, asked.separator, asked.encoding)(int(again[0]))
         raise AnnotationError(f"{where}: the header is there again; remove the row")
 
 
@@ -601,22 +572,18 @@ def _with_said(annotations: Annotations, what: str, roles: str, gold: str, apart
     return annotations, f"{what}: a row for each annotation{taken}: {sizes}{gold}"
 
 
-def _seconds(roles: Any, given: dict[str, Any]) -> str | None:
-    return None if given["seconds"] is None or roles.worker is None else roles.seconds
-
-
-def _refuse_unused(path: Path, start: bytes, given: dict[str, Any]) -> None:
+def _refuse_unused(path: Path, start: bytes, asked: Asked) -> None:
     """Refuse options of other kinds of files."""
     of_json = is_json(path, start)
     is_text = not (of_json or start.startswith((PARQUET, ZIPPED)) or suffix_of(path) in EXCEL)
     wrong = {"separator": not is_text, "encoding": not (is_text or of_json), "outer": not of_json}
     wrong["sheet"] = is_text or of_json or start.startswith(PARQUET)
     for name, unused in wrong.items():
-        if unused and given[name] is not None:
-            raise AnnotationError(f"{name}={given[name]!r} is of another kind of file than {path}")
+        if unused and (value := getattr(asked, name)) is not None:
+            raise AnnotationError(f"{name}={value!r} is of another kind of file than {path}")
 
 
-def _refuse_of_logs(path: Path, options: dict[str, Any]) -> None:
+def _refuse_of_logs(path: Path, options: Mapping[str, Any]) -> None:
     """Refuse what says what tasks and workers are in logs of evaluations."""
     for name in ("tasks", "workers"):
         if isinstance(options.get(name), str):
@@ -625,31 +592,31 @@ def _refuse_of_logs(path: Path, options: dict[str, Any]) -> None:
             )
 
 
-def _from_zip(path: Path, given: dict[str, Any], gold: Any, options: dict[str, Any]) -> tuple[Annotations, str]:
+def _from_zip(path: Path, asked: Asked) -> tuple[Annotations, str]:
     """Read the one file of a .zip, or its JSON files as those of a folder; messages name the .zip."""
     with unpacked(path) as folder:
         files = files_in(folder)
         try:
             if len(files) == 1:
-                annotations, said = _from_path(files[0], given, gold, options)
+                annotations, said = _from_path(files[0], asked)
             else:
-                annotations, said = _of_held(_of_folder(folder, path, given), given, gold, options)
+                annotations, said = _of_held(_of_folder(folder, path, asked), asked)
         except AnnotationError as error:
             raise AnnotationError(str(error).replace(str(folder), str(path))) from None
         return annotations, said.replace(str(folder), str(path))
 
 
-def _of_folder(folder: Path, path: Path, given: dict[str, Any]) -> Held:
-    held = read_records(records_of_folder(folder, given["encoding"]), str(path), given["question"], path.stem)
+def _of_folder(folder: Path, path: Path, asked: Asked) -> Held:
+    held = read_records(records_of_folder(folder, asked.encoding), str(path), asked.question, path.stem)
     if held is None:
         raise AnnotationError(f"{path}: the files in it are no export of a tool that is known; name one file")
     return held
 
 
-def _refuse_question(what: str, given: dict[str, Any]) -> None:
-    if given["question"] is not None:
+def _refuse_question(what: str, asked: Asked) -> None:
+    if asked.question is not None:
         raise AnnotationError(
-            f"{what} is no export with questions, so that question={given['question']!r} has no meaning; name the "
+            f"{what} is no export with questions, so that question={asked.question!r} has no meaning; name the "
             "column of annotations by label="
         )
 

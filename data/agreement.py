@@ -106,7 +106,7 @@ class VoteAgreement:
 
     @property
     def class_weights(self) -> np.ndarray:
-        """How much two classes agree, 1 where they are equal and 0 where they are farthest apart, shape (K, K)."""
+        """Agreement of each two classes, 1 where they are equal and 0 where they are farthest apart, shape (K, K)."""
         return class_weights(self.distance)
 
     def shares(self, weights: np.ndarray) -> np.ndarray:

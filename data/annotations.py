@@ -229,7 +229,7 @@ class Annotations(Constructors):
 
     @property
     def levels(self) -> Ids:
-        """What workers may annotate: the levels where the truth has other classes, else the classes."""
+        """The values that workers may annotate: the levels where the truth has other classes, else the classes."""
         return self.abstentions if self.scored else self.classes
 
     @property

@@ -148,7 +148,7 @@ def _label(table: pd.DataFrame, named: Sequence[str], words: Words, abstain: set
 
 
 def _means_sides(name: str, said: set[str], items: set[str], words: Words) -> bool:
-    """Whether labels are meant to be sides or items, although some are not: numbers among others alone do not tell."""
+    """Return whether labels are meant to be sides or items, although some are not; numbers among others do not tell."""
     asked = {value for value in said if value.casefold() in (*ASKED, "1")}
     told = {
         value for value in said - asked if not value.isdigit() and (value in items or words.side(value) is not None)

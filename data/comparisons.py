@@ -215,7 +215,7 @@ def together(first: Any, more: Any) -> tuple[Any, dict[str, Any]]:
 
 
 class Words:
-    """What labels stand for: sides by the words for them, by the names of the columns of items, or as was told."""
+    """The meanings of labels: sides by the words for them, by the names of the columns of items, or as was told."""
 
     def __init__(self, columns: tuple[str, str], meaning: Mapping[Any, str] | None = None) -> None:
         """Take the names of the columns of items, and what was told: by label the side, or the tie, that it means.

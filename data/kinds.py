@@ -57,7 +57,7 @@ class Kind(Protocol):
 
     @property
     def order_is_stated(self) -> bool:
-        """Whether somebody says so, and not the labels alone, whose numbers may be codes."""
+        """True where somebody says so, and not the labels alone, whose numbers may be codes."""
 
     def with_classes(
         self,
@@ -320,7 +320,7 @@ class Ordered(Nominal):
 
     @property
     def order_is_stated(self) -> bool:
-        """Whether somebody says that there is an order."""
+        """True where somebody says that there is an order."""
         return self.stated
 
     def with_classes(
@@ -586,7 +586,7 @@ def listed_classes(options: Mapping[str, Any]) -> Any:
 
 
 class Stated(NamedTuple):
-    """What the options of a constructor say of the classes."""
+    """The classes and their order, as the options of a constructor have them."""
 
     classes: Any  # in their order; None where none are listed
     ordered: bool | None  # None where nothing is said of it

@@ -19,7 +19,7 @@ from .errors import AnnotationError, StorageError
 
 
 class Stamp(NamedTuple):
-    """What tells whether something has changed since it was looked at."""
+    """Marks by which a file that has changed since it was looked at is told."""
 
     size: int  # bytes; 0 where it is not known
     version: int  # nanoseconds of the last change of a file here; else a number that changes with the content

@@ -35,7 +35,7 @@ PACKED = pa.schema([*((name, pa.int64()) for name in SIZES), ("arrays", pa.binar
 
 
 class Census(NamedTuple):
-    """What one pass over a partition's rows finds, before any is coded."""
+    """Numbers and names found in one pass over a partition's rows, before any is coded."""
 
     rows: int
     left_out: int  # rows that lack a value, where these are dropped
@@ -47,7 +47,7 @@ class Census(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """How the columns of a frame are read."""
+    """The reader of the columns of a frame."""
 
     names: Mapping[str, str]  # by role
     drop: bool  # rows that lack a value
@@ -106,7 +106,7 @@ def _totals(values: pa.Array, weight: np.ndarray) -> dict[Any, int]:
 
 
 class Packing(NamedTuple):
-    """How the rows of a partition are coded and cut."""
+    """The way in which the rows of a partition are coded and cut."""
 
     columns: Columns
     workers: pa.Array | None  # in the order of their numbers
@@ -174,7 +174,7 @@ def task_ids(ids: bytes) -> pa.ChunkedArray:
 
 
 class Layout(NamedTuple):
-    """What is needed besides a packed batch to make a :class:`.Batch` of it, the same for all of them."""
+    """Sizes and shapes by which each packed batch becomes a :class:`.Batch`, the same for all of them."""
 
     size: tuple[int, int]  # rows and tasks of each batch
     first: Mapping[int, int]  # by key the position of a batch's first task among all

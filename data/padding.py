@@ -177,7 +177,7 @@ def _longer_reference(annotations: Annotations, *, fine: bool = False) -> Array 
 
 
 def real_by_plate(annotations: Annotations) -> dict[str, Array]:
-    """Which tasks ``(N,)`` and which workers ``(J,)`` are real, by the plate's name; empty where nothing is padded."""
+    """Masks of the real tasks ``(N,)`` and workers ``(J,)``, by the plate's name; empty where nothing is padded."""
     if not isinstance(annotations, PaddedAnnotations):
         return {}
     workers = jnp.arange(annotations.n_workers) < n_real_workers(annotations)

@@ -32,7 +32,7 @@ def some_tasks(annotations: Annotations, chosen: np.ndarray) -> Annotations:
 
 
 def changed_tasks(before: Annotations, after: Annotations) -> np.ndarray:
-    """Which tasks of ``after`` are new, or have more annotations or other evidence: ``(N,)`` of bool.
+    """A mask of the tasks of ``after`` that are new, or have more annotations or other evidence: ``(N,)`` of bool.
 
     Args:
         before: annotations.

@@ -55,7 +55,7 @@ def is_log(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Scale:
-    """What a scorer's values are.
+    """The kind of a scorer's values.
 
     Args:
         name: verdict, score, fraction or text.
@@ -140,7 +140,7 @@ def _once(verdicts: Sequence[Verdict]) -> tuple[list[Verdict], int]:
 def _verdicts(
     verdicts: Sequence[Verdict], what: str, question: Any, tasks: str | None, notes: list[str], *, no_answer: bool
 ) -> Held:
-    """What scorers say of models' answers."""
+    """The annotations of models' answers by scorers."""
     asides = {verdict.key for verdict in verdicts if verdict.aside}
     named = question if isinstance(question, list | tuple) else (question,)
     if not asides & set(named):
@@ -218,7 +218,7 @@ def _warn_of_epochs(frame: pd.DataFrame, what: str) -> None:
 
 
 def _answers(verdicts: Sequence[Verdict], what: str, question: Any, tasks: str | None, notes: list[str]) -> Held:
-    """What models answer, as the first scorer that has answers read it."""
+    """The answers of models, as the first scorer that has answers read it."""
     if question is not None or tasks not in (None, "sample"):
         wrong = f"question={question!r}" if question is not None else f"tasks={tasks!r}"
         raise AnnotationError(f"{what}: workers='model' takes the models' answers to samples; leave {wrong} out")
@@ -309,7 +309,7 @@ def _chosen(given: Any, known: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def _task_names(verdicts: Sequence[Verdict], tasks: str) -> Callable[[Verdict], Any]:
-    """What names a verdict's task: the sample's id, and what else tells tasks apart in these logs."""
+    """Return what names a verdict's task: by the sample's id, and what else tells tasks apart in these logs."""
     with_suite = len({verdict.suite for verdict in verdicts}) > 1
     return lambda of: task_name(of.suite, of.sample, of.epoch, of.model, tasks, with_suite=with_suite)
 
@@ -330,7 +330,7 @@ def _in_order(labels: set[Any], scales: Mapping[tuple[str, str | None], Scale]) 
 
 
 def _repeated(verdicts: Sequence[Verdict], tasks: str) -> list[str]:
-    """What is said of epochs, where they are repeats."""
+    """A sentence on epochs where they are repeats; none where they are not."""
     epochs = len({verdict.epoch for verdict in verdicts})
     if epochs < 2 or tasks == "epoch":
         return []

@@ -103,7 +103,7 @@ def _plain(name: str) -> str:
 
 
 def _rater(row: Mapping[str, Any]) -> str:
-    """Who gave a score: a person or an evaluator where the export names one, else its source."""
+    """The rater of a score: a person or an evaluator where the export names one, else its source."""
     source = str(row.get("source"))
     named = next((str(row[name]) for name in RATERS if row.get(name)), None)
     if named is None:

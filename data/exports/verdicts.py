@@ -19,7 +19,7 @@ OURS = "crowdppl"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one scorer said of one answer.
+    """One scorer's verdict on one answer.
 
     Args:
         place: where it stands, for messages.

@@ -87,7 +87,7 @@ class DiscrepancyResult:
 
     @property
     def flagged(self) -> np.ndarray:
-        """Which units are flagged: their p-value is below 0.05 after correction for the number of units, ``(U,)``."""
+        """A mask of flagged units: their p-value is below 0.05 after correction for the number of units, ``(U,)``."""
         return self.p_adjusted < LEVEL
 
     @property

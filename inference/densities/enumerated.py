@@ -42,7 +42,7 @@ Site = dict[str, Any]
 
 
 class Latent(NamedTuple):
-    """What a density sums out, as ones and zeros or as probabilities."""
+    """The quantities that a density sums out, as ones and zeros or as probabilities."""
 
     labels: Array  # (N, K)
     kinds: Array | None  # (T, M) of the tasks whose truths depend on each other
@@ -95,7 +95,7 @@ class Density(NamedTuple):
         return Latent(self.posterior, kinds)
 
     def latent(self, key: Array, truth: Array) -> "Latent":
-        """What is summed out, drawn from its posterior given the tasks' classes, ``(N,)``."""
+        """Draw the quantities that are summed out from their posterior given the tasks' classes, ``(N,)``."""
         labels = (truth[:, None] == jnp.arange(self.log_joint.shape[-1])).astype(float)
         if self.together is None:
             return Latent(labels, None)

@@ -98,7 +98,7 @@ def ready(
 
 
 def known(function: Callable[..., Any], *given: Any) -> Any:
-    """What a function finds of its arguments' structure, sizes and types, from the disk or found now and kept there.
+    """Return what a function finds of its arguments' structure, sizes and types: from the disk, or anew and kept there.
 
     Args:
         function: that looks at no value of an array, such as one that traces another.
@@ -204,7 +204,7 @@ def _of_structure(structure: Any) -> str:
 
 
 def described(value: Any) -> str:
-    """What a value is, in words that any process finds for it.
+    """Describe a value in words that any process finds for it.
 
     >>> described({"a": (1, 2.5), "b": None})
     "dict['a': tuple[1, 2.5], 'b': None]"
@@ -252,7 +252,7 @@ def _of_name(value: Any) -> str:
 
 
 def _surroundings() -> str:
-    """What programs depend on beside their arguments."""
+    """Describe the surroundings on which programs depend beside their arguments."""
     options = {name: str(value) for name, value in jax.config.values.items() if not any(s in name for s in SILENT)}
     return f"{sorted(options.items())} {os.environ.get('XLA_FLAGS')} {_machine()}"
 

@@ -152,7 +152,7 @@ def _rates(rate: float | None, n_workers: int, n_classes: int, n_abstentions: in
 def _assign(
     rng: np.random.Generator, n_tasks: int, n_workers: int, per_task: int, tail: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which workers annotate which tasks: ``(N · per_task,)`` each, by task, without repeats."""
+    """Task and worker of each annotation: ``(N · per_task,)`` each, by task, without repeats."""
     task = np.repeat(np.arange(n_tasks, dtype=np.int32), per_task)
     if per_task == n_workers:
         return task, np.tile(np.arange(n_workers, dtype=np.int32), n_tasks)

@@ -271,5 +271,5 @@ def placeholder(site: Site) -> Array | None:
 
 
 def support(site: Site) -> Constraint:
-    """Where the values of a parameter's site lie."""
+    """Return the support of a parameter's site."""
     return site["kwargs"].get("constraint", constraints.real) if site["type"] == "param" else site["fn"].support

@@ -131,7 +131,7 @@ def one_class_each(of: Labels) -> Iterator[Said]:
 
 
 def of_one_class_each(annotations: Annotations) -> tuple[np.ndarray, float]:
-    """Which workers give one class alone, ``(J,)``, and their share of the annotations that are classes.
+    """A mask of the workers who give one class alone, ``(J,)``, and their share of the annotations that are classes.
 
     The share is 0 where they all give the same class: they are spammers, and no labelling functions.
     """
@@ -179,7 +179,7 @@ def two_namings(of: Labels) -> Iterator[Said]:
 
 
 class Meetings(NamedTuple):
-    """Which workers and tasks have annotations of each other, once each, of all kinds that say something."""
+    """Pairs of a worker and a task that have annotations of each other, once each, of all kinds that say something."""
 
     annotations: Annotations
     pairs: np.ndarray  # task · J + worker

@@ -63,7 +63,7 @@ class OtherReading(NamedTuple):
 
     @property
     def same_end(self) -> bool:
-        """Whether EM ends in the other reading from the given labels, too."""
+        """True where EM ends in the other reading from the given labels, too."""
         return abs(self.nats) < SAME
 
 

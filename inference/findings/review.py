@@ -198,7 +198,7 @@ def _as_shown(given: Annotations, others: np.ndarray, label: np.ndarray) -> tupl
 
 
 def _choose(n: np.ndarray, tables: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Which workers give one class, on tasks that are of it more often than others, ``(J,)``."""
+    """A mask of the workers who give one class, on tasks that are of it more often than others, ``(J,)``."""
     total, main = n.sum(1), n.argmax(1)
     of_main = tables.sum(2)[np.arange(len(n)), main]
     spread = np.sqrt(total * shares[main] * (1 - shares[main]))

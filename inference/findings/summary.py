@@ -217,7 +217,7 @@ def _label_shares(fit: Posterior | Fitted) -> pd.DataFrame:
 
 
 def why(comparison: pd.DataFrame) -> str:
-    """Which story a comparison puts first, which are near it, and the stacking weights, in a sentence.
+    """A sentence on the story that a comparison puts first, those near it, and the stacking weights.
 
     Args:
         comparison: as :func:`.compare` returns it.
@@ -335,7 +335,7 @@ def shared_errors(model: Model, parameters: xr.Dataset) -> dict[str, str]:
 
 
 def copies_fact(source: Posterior | Fitted) -> dict[str, str]:
-    """Who counted as one worker, in words; empty where nobody did."""
+    """The workers who counted as one, in words; empty where nobody did."""
     said = groups_text(source)
     return {"copies": said} if said else {}
 
@@ -425,7 +425,7 @@ def differing(fitted: Posterior | Fitted) -> str:
 
 
 def to_review(of: Posterior | Fitted) -> dict[str, str]:
-    """Which workers to review, those with the most annotations first; empty where none is."""
+    """The workers to review, those with the most annotations first; empty where none is."""
     names = reviewed(of).index
     if not len(names):
         return {}

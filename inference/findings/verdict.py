@@ -173,7 +173,7 @@ def _how_many(n: int, unsure: int) -> str:
 
 
 def _labels(of: Posterior) -> tuple[str, ...]:
-    """How many labels are doubtful, between which classes, on how many annotations, and which are most so."""
+    """Sentences on the doubtful labels: their number, classes and numbers of annotations, and the most doubtful."""
     posterior, annotations = np.asarray(of.posterior, float), of.annotations
     n = len(posterior)
     unsure = np.flatnonzero(posterior.max(1, initial=0.0) < SURE)
@@ -203,7 +203,7 @@ def _more(n: int) -> str:
 
 
 def _workers(of: Posterior) -> tuple[str, ...]:
-    """How many workers to review, and the first of them with the reasons."""
+    """Sentences on the workers to review: how many, and the first of them with the reasons."""
     if not of.annotations.named:
         return ("The annotations name no workers, so that none can be reviewed.",)
     found, n = reviewed(of), of.annotations.n_workers

@@ -93,7 +93,7 @@ def _one_name_at_the_ends(fitted: Fitted) -> Fitted:
 
 
 def kept_end(fitted: Fitted) -> int:
-    """Which of EM's starts the fit is."""
+    """Return the position of the fit among EM's starts."""
     draws = fitted.draws
     same = ([np.array_equal(end[name], draws[name][0, 0]) for name in draws] for end in fitted.outcome.ends)
     return next(i for i, found in enumerate(same) if all(found))

@@ -227,7 +227,7 @@ def _drawn(posterior: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarra
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Which worker annotated which task, once each: P pairs, and which of them each row is of."""
+    """Pairs of a worker and a task that the worker annotated, P of them, and the pair of each row."""
 
     task: np.ndarray
     worker: np.ndarray

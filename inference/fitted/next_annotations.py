@@ -34,7 +34,7 @@ def next_annotations(
     repeats: int = 1,
     most_per_worker: int | None = None,
 ) -> pd.DataFrame:
-    r"""Which tasks to have annotated again, and by whom: where the labels' entropy is expected to fall most.
+    r"""The tasks to have annotated again, and by whom: where the labels' entropy is expected to fall most.
 
     .. math::
         \text{expected\_gain}_{ij} = H(z_i \mid y) - \sum_l P(y_{ij} = l \mid y) \, H(z_i \mid y, y_{ij} = l)
@@ -224,7 +224,7 @@ def asked_workers(annotations: Annotations, workers: Any) -> np.ndarray:
 
 
 def _open(annotations: Annotations, asked: np.ndarray | None) -> np.ndarray:
-    """Which of the pairs of worker and task have no annotation yet, ``(W, N)``; all, for a typical worker."""
+    """A mask of the pairs of worker and task without an annotation yet, ``(W, N)``; all, for a typical worker."""
     if asked is None:
         return np.ones((1, annotations.n_tasks), bool)
     annotated = np.zeros((annotations.n_workers, annotations.n_tasks), bool)

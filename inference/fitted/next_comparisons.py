@@ -20,7 +20,7 @@ SMALL = 1e-12
 
 
 def next_comparisons(fit: Posterior, n: int, *, workers: Any = None) -> pd.DataFrame:
-    r"""Which pairs of items to have compared next, and by whom: where the most is learned of the items' scores.
+    r"""The pairs of items to have compared next, and by whom: where the most is learned of the items' scores.
 
     .. math::
         \text{expected\_gain}_{lrj} = I(s; y) = H(y) - \mathrm{E}_s \, H(y \mid s), \quad
@@ -72,7 +72,7 @@ def next_comparisons(fit: Posterior, n: int, *, workers: Any = None) -> pd.DataF
 
 
 class _Belief(NamedTuple):
-    """What is known of the scores: their means ``(I,)``, covariance ``(I, I)``, and the log-weight of ties."""
+    """The belief about the scores: their means ``(I,)``, covariance ``(I, I)``, and the log-weight of ties."""
 
     mean: np.ndarray
     covariance: np.ndarray
@@ -153,7 +153,7 @@ def _known_tasks(fit: Posterior, belief: _Belief) -> np.ndarray:
 
 
 def _n_comparisons(annotations: Any) -> np.ndarray:
-    """How many annotations that are no abstentions compare two items, ``(I, I)``."""
+    """Numbers of annotations that compare two items and are no abstentions, ``(I, I)``."""
     left, right = np.asarray(annotations.sides).T
     n_items = len(annotations.items)
     found = np.zeros((n_items, n_items))

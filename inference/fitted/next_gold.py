@@ -27,7 +27,7 @@ SPREAD = 1e-4  # nats that every task has, so that tasks on which all agree are 
 
 
 def next_gold(fit: Posterior | Fitted, n: int, *, seed: int = 0, among: Any = None) -> pd.DataFrame:
-    r"""Which tasks to have checked by somebody who knows: a random sample, half of it where the stories disagree.
+    r"""The tasks to have checked by somebody who knows: a random sample, half of it where the stories disagree.
 
     One half of the sample is spread evenly over the tasks; the other follows the mutual information of story s and
     label,
@@ -113,7 +113,7 @@ def disagreement(source: Posterior) -> np.ndarray:
 
 
 def _among(tasks: Any, among: Any) -> np.ndarray:
-    """Which tasks are among those named, ``(N,)`` bool; all where none is named."""
+    """A mask of the tasks among those named, ``(N,)`` bool; all where none is named."""
     if among is None:
         return np.ones(len(tasks), bool)
     listed = one_or_several(among, tasks)

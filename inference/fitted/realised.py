@@ -90,7 +90,7 @@ def _open_tasks(fitted: Fitted, misled: MisledShare) -> np.ndarray:
 
 
 def _right_of_sure(fitted: Fitted, sure: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """How many annotations of each worker of tasks with sure labels are right, at each share of misled tasks: (n, J).
+    """Numbers of right annotations by each worker of tasks with sure labels, at each share of misled tasks: (n, J).
 
     They are right by two binomial distributions, of those that are the label and of the others, as if no worker
     annotated a task twice.

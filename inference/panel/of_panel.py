@@ -94,7 +94,7 @@ class Panel:
 
     @property
     def alerts(self) -> list[tuple[str, tuple[str, ...], str]]:
-        """What to act on, the weightiest first: a title, sentences, and the section of the page that has more."""
+        """Findings to act on, the weightiest first: a title, sentences, and the section of the page that has more."""
         made: list[tuple[str, tuple[str, ...], str]] = []
         if len(self.copies):
             texts = tuple(_of_group(row) for _, row in self.copies.head(NAMED).iterrows())

@@ -144,6 +144,6 @@ def _name_classes(ax: Axes, names: Sequence[str], truths: Sequence[str], *, x: b
 
 
 def _ticks(names: Sequence[str]) -> tuple[range, list[str]]:
-    """Which of the classes along an axis are named, and their names."""
+    """The positions of the classes that are named along an axis, and their names."""
     ticks = range(0, len(names), -(-len(names) // MAX_NAMES))
     return ticks, [names[k] for k in ticks]

@@ -94,7 +94,7 @@ def unknown_worker(worker: Hashable, ids: Ids) -> UnknownNameError:
 
 
 def which_workers(n_shown: int, workers: Ids | pd.Index, *, by_annotations: bool) -> str:
-    """Which workers are shown, for a title."""
+    """Name the workers that are shown, for a title."""
     noun = workers_noun(workers)
     if n_shown >= len(workers):
         return every(len(workers), noun)

@@ -171,7 +171,7 @@ def _content(
 
 
 def _is_of_annotations(name: str) -> bool:
-    """Whether a column has the name of workers, labels, times or gold labels."""
+    """Return whether a column has the name of workers, labels, times or gold labels."""
     return plain(name) == "count" or any(is_name_of(name, role) for role in OF_ANNOTATIONS)
 
 

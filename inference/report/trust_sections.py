@@ -106,7 +106,7 @@ def checks_section(subject: Subject, checks: Checks | str) -> Section:
 
 
 def checks_in_words(checks: Checks, name: str) -> str:
-    """Which posterior predictive checks of the fit with this name failed, with their p-values, in a sentence."""
+    """A sentence on the posterior predictive checks that the fit with this name failed, with their p-values."""
     p_values = checks.table["p_value"]
     failed = [f"{which} (p = {p_value(p)})" for which, p in p_values.items() if p < LEVEL]
     if failed:

@@ -25,7 +25,7 @@ MOST_PACKED = 2**18
 
 
 class InPlace(NamedTuple):
-    """What a process of the engine needs to make batches of the packed ones of a partition."""
+    """The maker of batches of the packed ones of a partition, as a process of the engine needs it."""
 
     layout: Layout
     double: bool  # whether programs are in double precision, as here

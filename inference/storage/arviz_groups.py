@@ -181,7 +181,7 @@ def observed_of(annotations: Annotations) -> xr.Dataset:
 
 
 def constants_of(annotations: Annotations) -> xr.Dataset:
-    """Which task and worker each row is of, and what else is known; the names of all of them."""
+    """Task and worker of each row, and what else is known; the names of all of them."""
     import xarray as xr
 
     n_feature_dims = 0 if annotations.features is None else np.ndim(annotations.features) - 1

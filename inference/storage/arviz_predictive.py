@@ -106,7 +106,7 @@ def _dataset(annotations: Annotations, new: np.ndarray, design: Annotations | No
 
 
 def _rows(annotations: Annotations, design: Annotations) -> np.ndarray | slice:
-    """Where each row stands in a design that has a row for each annotation: the first of those that it became."""
+    """The position of each row in a design that has a row for each annotation: the first of those that it became."""
     if design.n_rows == annotations.n_rows:
         return slice(None)
     times = counts(annotations).astype(np.int64)

@@ -100,7 +100,7 @@ def _scores(fit: Posterior) -> dict[Any, dict[str, Any]]:
 
 
 def _naming(scores: Mapping[Any, Any], logs: list[Path]) -> tuple[str, bool] | None:
-    """What a task of the fit is, and whether its name has the evaluation's; None where no sample is one."""
+    """The kind of the fit's tasks, and whether their names have the evaluation's; None where no sample is one."""
     for tasks in TASKS:
         for with_suite in (False, True):
             if any(_task_of(log, sample, tasks, with_suite) in scores for log, sample in _samples(logs)):
@@ -122,7 +122,7 @@ def _task_of(spec: Mapping[str, Any], sample: Mapping[str, Any], tasks: str, wit
 
 
 def _scored(log: Path, scores: Mapping[Any, dict[str, Any]], naming: tuple[str, bool]) -> dict[str, Any]:
-    """What a log is to be: itself, with the scores of one more scorer."""
+    """The log with the scores of one more scorer."""
     header, samples = header_and_samples(log)
     spec = header["eval"]
     scorers = [each for each in spec.get("scorers") or [] if each.get("name") != OURS]

@@ -334,7 +334,7 @@ def label_table(fit: Posterior) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Tool:
-    """What writes labels for a tool.
+    """The writer of labels for a tool.
 
     Args:
         write: takes the fit, the file or folder, the question and the source.

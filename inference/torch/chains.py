@@ -125,7 +125,7 @@ class _Counted(NUTS):
 
     @property
     def potential(self) -> float:
-        """Where the chain stands."""
+        """The potential energy at the chain's position."""
         return float(self._potential_energy_last)  # type: ignore[arg-type]
 
     def _sample_r(self, name: str) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ Values = Sequence[Array]
 
 
 def home() -> torch.device:
-    """Where JAX computes, as a device of PyTorch; the CPU where PyTorch does not have JAX's device."""
+    """The device on which JAX computes, as one of PyTorch; the CPU where PyTorch does not have JAX's device."""
     on_gpu = jax.default_backend() != "cpu" and torch.cuda.is_available()
     return torch.device("cuda", jax.devices()[0].local_hardware_id) if on_gpu else torch.device("cpu")
 

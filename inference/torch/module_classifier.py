@@ -56,7 +56,7 @@ class TorchClassifier:
 
     @property
     def device(self) -> torch.device:
-        """Where its weights are; the CPU for a module without any."""
+        """The device of its weights; the CPU for a module without any."""
         return next((p.device for p in self.module.parameters()), torch.device("cpu"))
 
     @property

@@ -47,7 +47,7 @@ class Problem:
 
     @property
     def device(self) -> torch.device:
-        """Where the classifier's weights are."""
+        """The device of the classifier's weights."""
         return torch.device("cpu") if self.classifier is None else self.classifier.device
 
     def with_probabilities(self) -> Annotations:
@@ -64,7 +64,7 @@ class Problem:
         return self.classifier.log_probs(inputs, n_tasks, self.data.n_classes, train=train)
 
     def start(self, key: jax.Array, *, perturbed: bool = False) -> Parameters:
-        """Where EM starts: the parameters after the M-step towards the soft majority vote."""
+        """The start of EM: the parameters after the M-step towards the soft majority vote."""
         return em.init(self.model, self.with_probabilities(), key, perturbed=perturbed).parameters
 
     def check_batches(self, size: int) -> None:

@@ -449,7 +449,7 @@ class Parameter(TorchDistribution):
 
     @property
     def support(self) -> Any:
-        """Where its values lie."""
+        """The support of its values."""
         return self.latent.support
 
     def expand(self, batch_shape: Shape, _instance: object = None) -> Parameter:
@@ -457,7 +457,7 @@ class Parameter(TorchDistribution):
         return type(self)(self.run, self.latent, batch_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Where all sites of the run are at their values."""
+        """The site's log-density where all sites of the run are at their values."""
         return self.run.scores.latents[self.latent.name]
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:

@@ -154,7 +154,7 @@ class Abstaining(Emission):
         return jnp.concatenate([rate[..., :1] * table, rate[..., 1:]], axis=-1)
 
     def _row(self, worker: Array | None, task: Array) -> Array:
-        """Which worker's rate each row has, ``(A,)``."""
+        """The position of the worker whose rate each row has, ``(A,)``."""
         if worker is None or self.rate.shape[0] == 1:
             return jnp.zeros(jnp.shape(task), jnp.int32)
         return jnp.asarray(worker)

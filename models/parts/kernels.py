@@ -42,7 +42,7 @@ def rows_of(table: Array, index: Array) -> Array:
 
 
 def _block_ends(n_columns: int) -> list[int]:
-    """Where to cut columns into blocks whose widths XLA on CPU gathers and scatters as vectors; 10 are 8 and 2.
+    """The ends of blocks of columns whose widths XLA on CPU gathers and scatters as vectors; 10 are 8 and 2.
 
     Other widths take up to twice as long. Of many columns the rest after the last whole vector matters little.
     """

@@ -40,11 +40,11 @@ class OfLevels(Emission):
         return self._padded(self.emission.probs(worker, task))
 
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
-        """As the emission beneath has it."""
+        """Log-probability of each level by the emission beneath: ``(A, K)``."""
         return self.emission.log_prob(worker, task, self._level(annotation))
 
     def by_task(self, annotations: Annotations, annotation: Array) -> Array:
-        """As the emission beneath has it: ``(N, K)``."""
+        """Log-probability of each task's levels together by the emission beneath: ``(N, K)``."""
         return self.emission.by_task(annotations, self._level(annotation))
 
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
@@ -69,7 +69,7 @@ class OfLevels(Emission):
         return None if beneath is None else replace(self, emission=beneath)
 
     def difficulties(self, annotations: Annotations, annotation: Array, posterior: Array) -> Array | None:
-        """As the emission beneath has them."""
+        """The difficulties that the emission beneath tells of the levels: ``(N,)``, or None."""
         return self.emission.difficulties(annotations, self._level(annotation), posterior)
 
     def confusions(self, annotations: Annotations) -> Array:

@@ -103,7 +103,7 @@ def pooling(story: Story) -> Story:
 
 
 def _shared(annotations: Annotations) -> np.ndarray:
-    """Which worker each pair's worker on all questions is, ``(J,)``.
+    """The position of each pair's worker on all questions, ``(J,)``.
 
     Raises:
         StoryError: the workers are not these pairs.

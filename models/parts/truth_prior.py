@@ -310,7 +310,7 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Array | 
 
 
 def log_probs_of(annotations: Annotations, truth_prior: TruthPrior | Array | None) -> Any:
-    """What the prior says of the truths: log-probabilities, or where they depend on each other those of kinds."""
+    """Log-probabilities of the truths by the prior, of classes; where truths depend on each other those of kinds."""
     prior = prior_in_use(annotations, truth_prior)
     return prior(annotations) if callable(prior) else prior
 

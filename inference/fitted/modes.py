@@ -108,7 +108,7 @@ def _grouped(posteriors: np.ndarray, least: float, kept: int) -> np.ndarray:
 
 
 def differ(one: np.ndarray, other: np.ndarray, least: float) -> np.ndarray:
-    """A mask ``(N,)`` of tasks with another label, at a distance of the probabilities ``(N, K)`` of ``least`` or more."""
+    """A mask ``(N,)`` of tasks with another label whose probabilities ``(N, K)`` are ``least`` or more apart."""
     return (one.argmax(-1) != other.argmax(-1)) & (np.abs(one - other).sum(-1) / 2 >= least)
 
 

@@ -41,10 +41,15 @@ class Sheet:
         return above + merged
 
 
-def read_excel(path: Path, sheet: str | None = None) -> Sheet:
+def read_excel(path: Path, sheet: str | None = None, *, mend: str = "say which by sheet={!r}") -> Sheet:
     """Read the sheet of an Excel file that has rows, or the one of this name.
 
     A title above the header is left out, and each part of a merged cell has its value.
+
+    Args:
+        path: of the file.
+        sheet: a name.
+        mend: what is to be done where it has several, about the first one's name.
 
     Raises:
         AnnotationError: it is no Excel file, has several sheets, or none of this name.
@@ -62,7 +67,7 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
         raise AnnotationError(f"{path} has no sheet {sheet!r}; it has {', '.join(map(repr, sheets))}")
     if sheet is None and len(filled) > 1:
         raise AnnotationError(
-            f"{path} has several sheets: {', '.join(map(repr, filled))}; say which by sheet={next(iter(filled))!r}"
+            f"{path} has several sheets: {', '.join(map(repr, filled))}; {mend.format(next(iter(filled)))}"
         )
     if not filled:
         raise AnnotationError(f"{path} has no rows")

@@ -248,7 +248,7 @@ def _read(
         return table, *_columns_in(table, tasks, classes, task, label, question, what, tell=tell), None
     where: Where
     if suffix_of(path) in EXCEL:
-        sheet = read_excel(path)
+        sheet = read_excel(path, mend="leave one, or give the table: pd.read_excel(path, sheet_name={!r})")
         table, where = _as_text(sheet.table.rename(columns=str)), sheet.where
     else:
         table = _json_table(path, task, label) if is_json else read_text_table(path)

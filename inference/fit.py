@@ -210,10 +210,10 @@ def fit(
             f"folder={os.fspath(folder)!r} keeps the state of a fit of cp.scan(…); annotations in memory are fitted "
             "without one: leave it out, and save the fit by fit.save(folder)"
         )
+    if in_memory and gold is not None and not isinstance(gold, bool):  # read once, and not for each story
+        shared["gold"] = np.asarray(annotations.with_gold(gold).gold)
     if in_memory and isinstance(story, str) and story == "auto":
         chooses = gold is not None and gold is not False and not set(OF_AN_AVERAGE) & set(options)
-        if gold is not None and not isinstance(gold, bool):  # once, and not for each story
-            shared["gold"] = np.asarray(annotations.with_gold(gold).gold)
         found = Fit.of((auto_with_gold if chooses else auto)(annotations, **shared, checkpoints=keeping, **options))
     elif in_memory and isinstance(story, str) and story in BASELINES:
         found = Fit.of(fit_baseline(story, annotations, **shared, checkpoints=keeping, **options))

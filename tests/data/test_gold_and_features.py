@@ -231,6 +231,11 @@ def test_gold_labels_come_from_excel_as_from_csv(tmp_path):
     pd.DataFrame({"task": [7, 10], "label": ["yes", "no"]}).to_excel(path, index=False)
     with pytest.raises(AnnotationError, match="gold, row 3 of the sheet: task 10 is not among"):
         Annotations.from_frame(rows, gold=path)
+    with pd.ExcelWriter(path) as book:
+        for name in ("checked", "doubtful"):
+            pd.DataFrame({"task": [7], "label": ["yes"]}).to_excel(book, sheet_name=name, index=False)
+    with pytest.raises(AnnotationError, match=r"'checked', 'doubtful'.*read_excel\(path, sheet_name='checked'\)"):
+        Annotations.from_frame(rows, gold=path)
 
 
 def test_tasks_of_gold_labels_may_be_written_as_pandas_writes_numbers_beside_a_missing_one(tmp_path):

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl.data.errors import AnnotationWarning
 
 ROWS = [
     {"item": f"t{i}", "annotator": f"w{j}", "answer": "yes" if (i + (j == 2 and i % 3 == 0)) % 2 else "no"}
@@ -58,3 +59,13 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_what_is_no_annotations_is_refused_with_what_would_do(data: object) -> None:
     with pytest.raises(cp.AnnotationError, match=rf"got a {type(data).__name__}.*cp\.read.*from_matrix"):
         cp.fit("dawid_skene", data)
+
+
+@pytest.mark.parametrize("story", ["dawid_skene", "majority_vote", "auto"])
+def test_what_is_taken_for_the_gold_labels_is_said_once(frame: pd.DataFrame, tmp_path: Path, story: str) -> None:
+    gold = tmp_path / "gold.csv"
+    gold.write_text("Aufgabe,Antwort\nt0,no\nt1,yes\n")
+    with pytest.warns(AnnotationWarning, match="is taken for the tasks") as said:
+        fit = cp.fit(story, cp.read(frame, tell=False), gold=gold, progress=False)
+    assert ["is taken for the tasks" in str(warning.message) for warning in said].count(True) == 1
+    assert fit.labels.loc[["t0", "t1"], "label"].tolist() == ["no", "yes"]

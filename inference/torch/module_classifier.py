@@ -219,6 +219,10 @@ class GivenByTorch(ClassPrior):
         self.by.load(dict(weights))
         return self
 
+    def to_json(self) -> dict[str, Any]:
+        """Return its kind alone: a file has the module's weights elsewhere."""
+        return {"kind": self.kind}
+
     @classmethod
     def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
         """The prior, with a classifier of the module ``network``; :meth:`restored` gives it its weights.

@@ -44,7 +44,7 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ...data import Annotations
-from .emissions import Emission
+from .emissions import Emission, Over
 from .kernels import SMALLEST, rows_of, sum_by_task
 from .story_error import StoryError
 
@@ -65,7 +65,7 @@ _rates: ContextVar[Array | None] = ContextVar("rates", default=None)
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Abstaining(Emission):
+class Abstaining(Over):
     r"""Workers abstain at a rate by true class; what they annotate where they do not follows another emission.
 
     Args:
@@ -133,10 +133,6 @@ class Abstaining(Emission):
     def over_classes(self, wrap: Callable[[Emission], Emission]) -> "Abstaining":
         """Return the rates over ``wrap`` of the emission beneath."""
         return replace(self, emission=self.emission.over_classes(wrap))
-
-    def tempered(self, power: Array | float) -> "Abstaining":
-        """Return the rates over the emission beneath to the power."""
-        return replace(self, emission=self.emission.tempered(power))
 
     def further(self, annotations: Annotations, annotation: Array) -> Emission | None:
         """Return the rates over the emission beneath, given the annotations that are classes."""

@@ -1,8 +1,7 @@
 r"""Scores of items as the prior of comparisons: Bradley and Terry (1952) with the ties of Davidson (1970)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -87,12 +86,3 @@ class BradleyTerry(ClassPrior):
             infer={"event_dims": ["item"], "start": lambda key: jnp.zeros(n_items)},
         )
         return scale * (effect - effect.mean())
-
-    def to_json(self) -> dict[str, Any]:
-        """Its kind and its scale, a number or null."""
-        return {"kind": self.kind, "scale": self.scale}
-
-    @classmethod
-    def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
-        """The prior that :meth:`to_json` wrote; without a scale, one that learns it."""
-        return cls(saved.get("scale"))

@@ -12,10 +12,9 @@ With enough kinds it is any distribution over the vector of a task's classes (a 
     \log p(y_t) = \log \sum_m \pi_m \prod_q \sum_k \rho_{mqk} L_{tqk}.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -176,15 +175,6 @@ class CorrelatedQuestions(ClassPrior):
         log_probs = _log(prevalence)[:, annotations.question].swapaxes(0, 1)
         task = jnp.asarray(units.task)
         return KindsOfTasks(_log(share), log_probs, task, jnp.bincount(task, length=len(units.tasks)))
-
-    def to_json(self) -> dict[str, Any]:
-        """Its kind, the number of kinds of tasks and the concentration."""
-        return {"kind": self.kind, "kinds": int(self.kinds), "concentration": float(self.concentration)}
-
-    @classmethod
-    def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
-        """The prior that :meth:`to_json` wrote."""
-        return cls(saved["kinds"], saved["concentration"])
 
 
 def first_shares(annotations: Annotations, units: Units, n_kinds: int, key: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -127,6 +127,16 @@ def misshaped(name: str, emission: Emission, annotations: Annotations, needed: s
         f"have {annotations.n_classes} classes, {annotations.n_workers} workers and {annotations.n_tasks} tasks, sizes "
         f"to take from annotations.n_workers and the like; {needed}"
     )
+
+
+class Over(Emission):
+    """An emission that lies over another one, and whose annotations are to a power where that one's are."""
+
+    emission: Emission
+
+    def tempered(self, power: Array | float) -> Self:
+        """Return it over the emission beneath to the power."""
+        return replace(self, emission=self.emission.tempered(power))  # type: ignore[type-var]
 
 
 @jax.tree_util.register_dataclass

@@ -8,20 +8,20 @@ nothing of the items. It lies right over a story's own emission: errors that wor
 abstentions, which lie over this, are of items.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from ...data import Annotations
-from .emissions import Emission
+from .emissions import Emission, Over
 from .story_error import StoryError
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Mirrored(Emission):
+class Mirrored(Over):
     """Another emission, of annotations and true classes as they were shown, in some rows the other way round.
 
     It is of the rows of the annotations that its story was run with.
@@ -47,10 +47,6 @@ class Mirrored(Emission):
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
         """Of all annotations in the order of the items: ``(A, L)``."""
         return self._in_order(self.emission.probs_given(worker, task, self._as_shown(truth)), -1)
-
-    def tempered(self, power: Array | float) -> "Mirrored":
-        """Return the emission beneath to the power."""
-        return replace(self, emission=self.emission.tempered(power))
 
     def further(self, annotations: Annotations, annotation: Array) -> Emission:
         """Return the emission beneath: one more annotation is shown as the task has its items."""

@@ -13,13 +13,13 @@ from jax import Array
 
 from ...data import Annotations
 from ...data.levels import level_shares
-from .emissions import Emission
+from .emissions import Emission, Over
 from .story_error import StoryError
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class OfLevels(Emission):
+class OfLevels(Over):
     """Another emission, of K classes and L levels, where annotations count the classes before the levels.
 
     Args:
@@ -58,10 +58,6 @@ class OfLevels(Emission):
     def over_classes(self, wrap: Any) -> "OfLevels":
         """Return ``wrap`` of the emission beneath, of levels."""
         return replace(self, emission=self.emission.over_classes(wrap))
-
-    def tempered(self, power: Array | float) -> "OfLevels":
-        """Return the emission beneath to the power."""
-        return replace(self, emission=self.emission.tempered(power))
 
     def further(self, annotations: Annotations, annotation: Array) -> Emission | None:
         """Return the emission beneath, given the levels."""

@@ -11,7 +11,7 @@ one more member of the plate ``worker``.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -24,7 +24,7 @@ from jax import Array
 
 from ...data import Annotations
 from ...data.questions import SHARED, Units
-from .emissions import Emission
+from .emissions import Emission, Over
 from .kernels import SMALLEST
 from .likelihood import OverClasses
 from .story_error import StoryError
@@ -46,7 +46,7 @@ Story = Callable[..., None]
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class PooledQuestions(Emission):
+class PooledQuestions(Over):
     """Another emission where an annotation follows the parameters of its question, or of all questions.
 
     Args:
@@ -69,10 +69,6 @@ class PooledQuestions(Emission):
         own, shared = (self.emission.log_prob(each, task, annotation) for each in (worker, self.shared[worker]))
         log_share = jnp.log(jnp.maximum(self.share, SMALLEST))
         return jnp.logaddexp(log_share[0] + own, log_share[1] + shared)
-
-    def tempered(self, power: Array | float) -> Emission:
-        """Return both to the power."""
-        return replace(self, emission=self.emission.tempered(power))
 
     def confusions(self, annotations: Annotations) -> Array:
         """Each pair's mixture, and of a worker on all questions what is shared: ``(J, K, L)``."""

@@ -17,7 +17,7 @@ strength of the pull goes to :math:`\delta_0 = 0`, and the story is what it is w
 """
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ClassVar
 
@@ -34,7 +34,7 @@ from ...data import Annotations, Ids
 from ...data.padding import counts_by_task
 from ...data.questions import Units, of_each_question
 from .concentration import positive
-from .emissions import Emission
+from .emissions import Emission, Over
 from .kernels import SMALLEST, kind_at, numbers_by, upto
 from .likelihood import OverClasses
 from .story_error import StoryError
@@ -63,7 +63,7 @@ Story = Callable[..., None]
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class SharedError(Emission):
+class SharedError(Over):
     """Another emission whose annotations to a task follow a common impression with some probability.
 
     Args:
@@ -126,10 +126,6 @@ class SharedError(Emission):
         follows_key, own_key = jax.random.split(of_row)
         follows = jax.random.uniform(follows_key, level.shape) < jnp.asarray(LEVELS)[level]
         return jnp.where(follows, impression, self.emission.sample(own_key, worker, task, truth))
-
-    def tempered(self, power: Array | float) -> "SharedError":
-        """Return the impressions unchanged, with the emission of annotations that follow none to the power."""
-        return replace(self, emission=self.emission.tempered(power))
 
     def confusions(self, annotations: Annotations) -> Array:
         """Each worker's confusion matrix in the long run, over tasks with and without a pull: ``(J, K, L)``."""

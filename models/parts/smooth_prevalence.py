@@ -1,9 +1,8 @@
 r"""A prevalence of ordered classes that changes little from one class to the next."""
 
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -68,12 +67,3 @@ class SmoothPrevalence(ClassPrior):
         log_shares = jax.nn.log_softmax(jnp.concatenate([jnp.zeros_like(walk[..., :1]), walk], axis=-1), axis=-1)
         derived("prevalence", jnp.exp(log_shares), *["question"] * asked, "class")
         return log_shares[annotations.question] if asked else log_shares
-
-    def to_json(self) -> dict[str, Any]:
-        """Its kind and its scale, a number or null."""
-        return {"kind": self.kind, "scale": self.scale}
-
-    @classmethod
-    def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
-        """The prior that :meth:`to_json` wrote; one by its kind alone has the usual scale."""
-        return cls(saved.get("scale", USUAL))

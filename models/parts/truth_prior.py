@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Self
 
 import jax
@@ -88,12 +88,14 @@ class ClassPrior:
         return self
 
     def to_json(self) -> dict[str, Any]:
-        """Return the prior as a file keeps it: an object of plain values with its ``kind``."""
-        return {"kind": self.kind}
+        """Return the prior as a file keeps it: its ``kind``, and its numbers by the names of its fields."""
+        named: tuple[Field[Any], ...] = fields(self) if is_dataclass(self) else ()
+        values = {field.name: getattr(self, field.name) for field in named}
+        return {"kind": self.kind} | {name: None if v is None else np.asarray(v).tolist() for name, v in values.items()}
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
-        """The prior that :meth:`to_json` wrote.
+        """The prior that :meth:`to_json` wrote; a field that the file does not have is the usual one.
 
         Args:
             saved: what it wrote.
@@ -102,7 +104,8 @@ class ClassPrior:
         Raises:
             StoryError: a network is needed and was not given.
         """
-        return cls()
+        given = {name: value for name, value in saved.items() if name != "kind"}
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
 
 
 def truth_prior_from_json(saved: Mapping[str, Any], network: Any = None) -> ClassPrior:
@@ -168,18 +171,6 @@ class Prevalence(ClassPrior):
             )
         return np.broadcast_to(concentration, (n_classes,))
 
-    def to_json(self) -> dict[str, Any]:
-        """Its kind and its concentration, a number or a list of numbers; by_question where that is False."""
-        saved = {"kind": self.kind, "concentration": np.asarray(self.concentration, dtype=float).tolist()}
-        return saved if self.by_question else saved | {"by_question": False}
-
-    @classmethod
-    def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
-        """The prior that :meth:`to_json` wrote."""
-        concentration = saved.get("concentration", 1.0)
-        given = tuple(concentration) if isinstance(concentration, list) else concentration
-        return cls(given, saved.get("by_question", True))
-
 
 @promised
 @dataclass(frozen=True)
@@ -215,15 +206,6 @@ class FixedPrevalence(ClassPrior):
                 f"{list(annotations.classes)}, which sum to 1, or 'uniform'"
             )
         return shares
-
-    def to_json(self) -> dict[str, Any]:
-        """Its kind and its shares, a list of numbers or null."""
-        return {"kind": self.kind, "shares": None if self.shares is None else list(self.shares)}
-
-    @classmethod
-    def from_json(cls, saved: Mapping[str, Any], network: Any = None) -> Self:
-        """The prior that :meth:`to_json` wrote."""
-        return cls(None if saved["shares"] is None else tuple(saved["shares"]))
 
 
 UNIFORM = FixedPrevalence()

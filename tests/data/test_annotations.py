@@ -149,7 +149,7 @@ def test_n_by_worker_counts_annotations_and_zero_for_workers_without_any(crowd):
     counted = Annotations.from_frame(rows, count="n", workers=["w", "v", "u"])
     assert counted.n_by_worker().tolist() == [0, 2, 3]
     assert counted.n_by_worker().dtype == np.int64
-    with pytest.raises(AnnotationError, match="do not say which worker gave which"):
+    with pytest.raises(AnnotationError, match="which worker gave which"):
         Annotations.from_counts(np.array([[2, 1]])).n_by_worker()
 
 

@@ -154,7 +154,7 @@ def test_a_gold_file_of_any_column_names_is_read_by_what_is_in_it(tmp_path):
     table().to_csv(tmp_path / "annotations.csv", index=False)
     gold = pd.DataFrame({"which": ["t0", "t1"], "what": ["no", "yes"]})
     gold.to_csv(tmp_path / "gold.csv", index=False)
-    with pytest.warns(AnnotationWarning, match="column 'which' is taken for the tasks and 'what' for the labels"):
+    with pytest.warns(AnnotationWarning, match="'which' .* tasks and 'what' .* labels"):
         found = cp.read(tmp_path / "annotations.csv", gold=tmp_path / "gold.csv", tell=False)
     assert dict(zip(found.tasks, found.gold, strict=True)) == {"t0": 0, "t1": 1} | {f"t{i}": -1 for i in range(2, 6)}
     gold.assign(what=["no", "maybe"]).to_csv(tmp_path / "gold.csv", index=False)

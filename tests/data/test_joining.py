@@ -70,7 +70,7 @@ def test_a_class_a_feature_or_a_name_that_is_missing_is_named():
     with pytest.raises(cp.AnnotationError, match=r"the class 'maybe' is none of the 2 classes \['no', 'yes'\]"):
         first.joined(other)
     with_features = annotations([("a", "u", "yes")], features=pd.DataFrame({"x": [1.0]}, index=["a"]))
-    with pytest.raises(cp.AnnotationError, match="features of the tasks, and none of 'b', which is new"):
+    with pytest.raises(cp.AnnotationError, match=r"features.* none of 'b'"):
         with_features.joined(first)
     with pytest.raises(cp.AnnotationError, match="only these annotations name workers"):
         first.joined(first.replace(worker=None))
@@ -118,14 +118,12 @@ def test_a_table_to_be_added_has_the_names_of_columns_that_cp_read_knows():
     pd.testing.assert_frame_equal(annotations(FIRST).joined(more).to_frame(), expected)
     with pytest.raises(cp.AnnotationError, match=r"no column 'task'.* Rename the column of tasks to 'task'"):
         annotations(FIRST).joined(more.rename(columns={"item": "thing"}))
-    with pytest.raises(
-        cp.AnnotationError, match="'model' and 'judge' may all name the workers; rename one to 'worker'"
-    ):
+    with pytest.raises(cp.AnnotationError, match=r"'model' and 'judge' .*rename one to 'worker'"):
         annotations(FIRST).joined(more.assign(model="m")[["item", "model", "judge", "verdict"]])
 
 
 def test_annotations_that_are_all_there_already_are_told():
-    with pytest.warns(UserWarning, match="all of the 2 annotations to be added are there already"):
+    with pytest.warns(UserWarning, match="all of the 2 annotations"):
         assert annotations(FIRST).joined(annotations(FIRST)).n_annotations == 4
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -465,10 +465,10 @@ def test_renamings_are_permutations_that_undo_themselves_and_keep_an_order_or_tu
 @pytest.mark.parametrize("ordered", ["yes", 1, 3.0, {"a": 1}])
 def test_what_says_nothing_of_an_order_is_refused_with_what_does(ordered):
     frame = pd.DataFrame({"task": [1, 1], "worker": ["a", "b"], "label": ["x", "y"]})
-    with pytest.raises(AnnotationError, match=r"ordered=.*: True, False or None is needed, or a list of all classes"):
+    with pytest.raises(AnnotationError, match=r"ordered=.*: True, False or None .*list of all classes"):
         Annotations.from_frame(frame, ordered=ordered)
 
 
 def test_a_set_has_no_order():
-    with pytest.raises(AnnotationError, match="or a list of all classes, from the least to the greatest"):
+    with pytest.raises(AnnotationError, match="a list of all classes"):
         Annotations.from_frame(ROWS, ordered=set(GRADES))

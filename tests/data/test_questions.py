@@ -172,7 +172,7 @@ def test_units_with_and_without_questions_are_two_things():
 def test_a_question_that_one_worker_alone_answered_is_warned_of():
     table = long()
     table = table[(table["question"] == "coherence") | (table["worker"] == "bob")]
-    with pytest.warns(AnnotationWarning, match=r"'fluency' was answered by one worker alone, 'bob'"):
+    with pytest.warns(AnnotationWarning, match=r"'fluency' .* one worker alone, 'bob'"):
         cp.Annotations.from_frame(table, question="question")
 
 
@@ -187,7 +187,7 @@ def test_a_question_without_annotations_is_named():
 
 @pytest.mark.parametrize("question", [["fluency"], ["fluency", "fluency"]])
 def test_columns_for_questions_are_two_or_more_each_once(question):
-    with pytest.raises(cp.AnnotationError, match=r"two columns or more are needed, each once"):
+    with pytest.raises(cp.AnnotationError, match=r"two columns or more"):
         cp.Annotations.from_frame(wide(long()), question=question)
 
 
@@ -203,7 +203,7 @@ def test_a_column_of_questions_that_is_not_there_is_refused():
 def test_a_missing_label_in_a_long_table_names_its_row():
     table = long()
     table.loc[5, "question"] = None
-    with pytest.raises(cp.AnnotationError, match=r"column 'question': the value is missing in row 5"):
+    with pytest.raises(cp.AnnotationError, match=r"column 'question': .*missing in row 5"):
         cp.Annotations.from_frame(table, question="question")
 
 

@@ -280,9 +280,7 @@ def test_a_later_file_without_a_column_or_of_another_kind_is_named(tmp_path):
     with pytest.raises(cp.AnnotationError, match=r"b\.parquet, column 'label'.* whole numbers.*a\.parquet are text"):
         cp.scan(tmp_path)
     written(tmp_path, task=pd.Timestamp("2024-02-29"))
-    with pytest.raises(
-        cp.AnnotationError, match=r"b\.parquet, column 'task'.*timestamp.*whole numbers or text are needed"
-    ):
+    with pytest.raises(cp.AnnotationError, match=r"b\.parquet, column 'task'.*timestamp.*whole numbers or text"):
         cp.scan(tmp_path)
 
 

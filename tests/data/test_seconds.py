@@ -111,7 +111,7 @@ def test_a_missing_column_of_times_is_named_with_the_likeliest_one():
 
 
 def test_annotations_without_workers_are_added_up_and_have_no_times():
-    with pytest.raises(AnnotationError, match="seconds= cannot be used where no worker is named"):
+    with pytest.raises(AnnotationError, match="seconds= cannot be used"):
         Annotations.from_frame(ROWS, worker=None, seconds="took")
 
 

@@ -73,7 +73,7 @@ def test_svi_that_stops_early_warns(steps, message):
 
 
 def test_one_iteration_of_em_says_that_it_is_too_few(tiny):
-    with pytest.warns(cp.ConvergenceWarning, match="EM took 1 iterations, too few to see whether it converged"):
+    with pytest.warns(cp.ConvergenceWarning, match="EM took 1 iterations"):
         cp.fit("dawid_skene", tiny, max_iterations=1, progress=False)
 
 

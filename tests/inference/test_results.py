@@ -256,7 +256,7 @@ def test_a_story_of_ones_own_is_loaded_with_its_function(tiny, tmp_path):
         cp.models.find_story("dawid_skene")(annotations, truth_prior=truth_prior)
 
     cp.fit(mine, tiny, progress=False).save(tmp_path / "fit")
-    with pytest.raises(StorageError, match="'mine' is none of crowdppl's stories"):
+    with pytest.raises(StorageError, match="'mine' is none of"):
         cp.load_fit(tmp_path / "fit")
     assert cp.load_fit(tmp_path / "fit", story=mine).story == "mine"
 
@@ -350,7 +350,7 @@ def test_a_story_without_workers_has_labels_and_nobody_to_score():
     fit = cp.fit(same_for_all, Annotations.from_counts(np.array([[3, 1], [0, 2]])), progress=False)
     assert fit.labels.shape == (2, 3)
     assert "2 tasks, 0 workers" in str(fit.summary())
-    with pytest.raises(ValueError, match="name no workers, so there is nobody to score"):
+    with pytest.raises(ValueError, match="nobody to score"):
         _ = fit.workers
 
 

@@ -273,7 +273,7 @@ def test_classifiers_of_the_same_options_are_equal_and_of_another_module_are_not
 
 @pytest.mark.parametrize("network", ["logistic", "mlp", "cnn", lambda x: x])
 def test_annotations_without_features_are_refused(tiny, network):
-    with pytest.raises(StoryError, match="the classifier needs features of the tasks, and the annotations have none"):
+    with pytest.raises(StoryError, match="the classifier needs features"):
         cp.fit("dawid_skene", tiny, classifier=network, progress=False)
 
 
@@ -296,7 +296,7 @@ def test_what_does_not_give_a_logit_to_each_class_is_refused_before_anything_is_
 
 
 def test_a_classifier_together_with_another_prior_is_refused():
-    with pytest.raises(ValueError, match="give a classifier or a truth_prior, not both"):
+    with pytest.raises(ValueError, match="a truth_prior, not both"):
         cp.fit("dawid_skene", with_features((3,)), classifier="mlp", truth_prior=cp.Prevalence(), progress=False)
 
 

@@ -265,7 +265,7 @@ def test_what_cannot_be_is_refused(annotations):
     prior = CorrelatedQuestions()
     with pytest.raises(StoryError, match=r"several questions about each task.*question="):
         cp.fit("one_coin", annotations.of_question("style"), truth_prior=prior, progress=False)
-    with pytest.raises(StoryError, match=r"this story needs the probabilities of one truth.*dawid_skene"):
+    with pytest.raises(StoryError, match=r"probabilities of one truth.*dawid_skene"):
         cp.fit("annotator_groups", annotations, truth_prior=prior, progress=False)
     for wrong in (CorrelatedQuestions(kinds=0), CorrelatedQuestions(kinds=2.5), CorrelatedQuestions(2, -1.0)):
         with pytest.raises(StoryError, match=r"kinds=|concentration"):

@@ -139,7 +139,7 @@ def test_guesses_raise_what_the_unable_get_right():
 
 @pytest.mark.parametrize("name", ["two_coin", "item_response"])
 def test_stories_of_two_classes_refuse_three(tiny, name):
-    with pytest.raises(StoryError, match="of two classes, the annotations have 3"):
+    with pytest.raises(StoryError, match="the annotations have 3"):
         cp.fit(name, tiny, progress=False)
 
 
@@ -318,5 +318,5 @@ def test_one_kind_has_no_shares_to_fit_and_svi_fits_the_rest(story: str, one: di
 
 def test_a_share_of_groups_is_refused_where_no_weights_are_drawn():
     data = cp.load_dataset("anesthesia").without_gold()
-    with pytest.raises(cp.StoryError, match=r"share=0\.5 would be ignored: one group has all the weight"):
+    with pytest.raises(cp.StoryError, match=r"share=0\.5 would be ignored"):
         cp.fit("annotator_groups", data, groups=1, share=0.5, max_iterations=2, progress=False)

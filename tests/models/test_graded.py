@@ -107,7 +107,7 @@ def test_the_emission_of_more_levels_than_classes_has_the_forms_of_its_tables():
 @pytest.mark.parametrize(("labels", "options"), [(["mid", "low", "high"], {}), ([3, 1, 2], {"ordered": False})])
 def test_stories_of_ordered_classes_refuse_others_and_name_the_mend(story, labels, options):
     frame = pd.DataFrame({"task": [0, 0, 1], "worker": [0, 1, 1], "label": labels})
-    with pytest.raises(ValueError, match=r"uses the order of the classes.* have none.*ordered=\[\.\.\.\]"):
+    with pytest.raises(ValueError, match=r"order of the classes.*ordered=\[\.\.\.\]"):
         cp.fit(story, cp.Annotations.from_frame(frame, **options), progress=False)
 
 

@@ -62,14 +62,14 @@ def test_a_dataset_of_another_length_than_the_number_of_tasks_is_refused(crowd, 
 
 
 def test_items_that_are_pairs_are_refused(crowd):
-    with pytest.raises(cp.StoryError, match="tuple of 2; it must be the task's x alone"):
+    with pytest.raises(cp.StoryError, match=r"tuple of 2; .*x alone"):
         fit(crowd, dataset=TensorDataset(torch.zeros(40, 2), torch.zeros(40)))
 
 
 @pytest.mark.parametrize("method", ["em", "svi"])
 def test_batch_norm_with_a_batch_of_one_names_the_fix(crowd, method):
     module = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 2))
-    with pytest.raises(ValueError, match="batch norm, which cannot learn from a batch of one task; give batch_size=2"):
+    with pytest.raises(ValueError, match=r"batch norm, .*give batch_size=2"):
         cp.fit("two_coin", crowd, classifier=module, batch_size=1, method=method, backend="pyro", progress=False)
 
 
@@ -101,13 +101,13 @@ def test_logits_that_are_not_finite_name_the_step(crowd):
     module = network()
     with torch.no_grad():
         module[0].weight.fill_(float("nan"))
-    with pytest.raises(FloatingPointError, match="logits are not finite at step 1 of epoch 1"):
+    with pytest.raises(FloatingPointError, match="not finite at step 1 of epoch 1"):
         fit(crowd, classifier=module)
 
 
 @pytest.mark.parametrize("option", ["clip", "optimizer"])
 def test_options_that_em_over_all_data_does_not_look_at_are_refused(crowd, option):
-    with pytest.raises(ValueError, match=f"{option}= is of the training of a torch module, and of SVI"):
+    with pytest.raises(ValueError, match=f"{option}= is of the training"):
         cp.fit("two_coin", crowd, backend="pyro", progress=False, **{option: 1.0})
 
 
@@ -140,7 +140,7 @@ def test_a_prior_that_samples_with_numpyro_is_a_part_of_the_story(crowd):
 
 
 def test_a_module_that_does_not_take_the_features_says_which_it_gets(crowd):
-    with pytest.raises(cp.StoryError, match=r"does not take the tasks' inputs, of shape \(16, 2\)"):
+    with pytest.raises(cp.StoryError, match=r"inputs, of shape \(16, 2\)"):
         cp.fit("dawid_skene", crowd, classifier=torch.nn.Linear(3, 2), progress=False)
 
 

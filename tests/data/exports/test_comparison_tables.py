@@ -88,7 +88,7 @@ def test_what_is_no_comparison_stays_what_it_was(capsys):
     refused = cp.read(ARENA, comparisons=False, tell=False)
     assert refused.sides is None
     assert "tie (bothbad)" in refused.classes
-    with pytest.raises(AnnotationError, match=r"'label', row 0: 'good' is neither a side nor an item"):
+    with pytest.raises(AnnotationError, match=r"'label', row 0: 'good'"):
         cp.read(labels, comparisons=True)
     with pytest.raises(AnnotationError, match=r"no two columns of items.*model_a"):
         cp.read(ARENA[["question_id", "judge", "winner"]], comparisons=True)

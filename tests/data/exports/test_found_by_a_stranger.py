@@ -69,7 +69,7 @@ def test_nested_annotations_are_one_each(tmp_path):
     by_judge = [{"item": f"q{i}", "labels": {"a": i, "b": 1}} for i in range(2)]
     for records in (beside, listed, by_judge):
         assert rows(read(tmp_path / "n.jsonl", lines(records))) == expected
-    with pytest.raises(AnnotationError, match="record 0: the lists are of different lengths: annotators has 1, labels"):
+    with pytest.raises(AnnotationError, match=r"record 0: .* annotators has 1, labels"):
         read(tmp_path / "n.jsonl", lines([{"id": "q", "annotators": ["a"], "labels": [0, 1]}]))
 
 
@@ -129,7 +129,7 @@ def test_what_a_json_file_has_is_read_from_memory_too(tmp_path):
     by_task = {"q0": {"a": "x", "b": "y"}, "q1": {"a": "y", "b": "y"}}
     for content in (records, by_task):
         assert rows(cp.read(content, tell=False)) == rows(read(tmp_path / "n.json", content))
-    with pytest.raises(AnnotationError, match=r"table is needed, not a list; .*\(task, worker, label\)"):
+    with pytest.raises(AnnotationError, match=r"not a list; .*\(task, worker, label\)"):
         cp.read([1, 2])
 
 

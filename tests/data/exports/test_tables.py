@@ -90,9 +90,7 @@ def test_ambiguous_and_missing_columns_are_asked_about_by_name(tmp_path):
     FRAME.assign(rater="r").to_csv(tmp_path / "a.csv", index=False)
     assert same(cp.read(tmp_path / "a.csv", tell=False))  # worker is the role's own name
     FRAME.rename(columns={"worker": "annotator"}).assign(rater="r").to_csv(tmp_path / "b.csv", index=False)
-    with pytest.raises(
-        AnnotationError, match="'annotator' and 'rater' may all name the workers; say worker='annotator'"
-    ):
+    with pytest.raises(AnnotationError, match=r"'annotator' and 'rater'.*worker='annotator'"):
         cp.read(tmp_path / "b.csv", tell=False)
     assert same(cp.read(tmp_path / "b.csv", worker="annotator", tell=False))
     FRAME.rename(columns={"worker": "whoever"}).to_csv(tmp_path / "c.csv", index=False)
@@ -188,7 +186,7 @@ def test_standard_input():
 def test_options_of_other_kinds_of_files_are_refused(tmp_path):
     FRAME.to_csv(tmp_path / "a.csv", index=False)
     for option in ({"sheet": "one"}, {"outer": "task"}):
-        with pytest.raises(AnnotationError, match="is of another kind of file"):
+        with pytest.raises(AnnotationError, match="another kind of file"):
             cp.read(tmp_path / "a.csv", tell=False, **option)
     with pytest.raises(AnnotationError, match="not a ndarray"):
         cp.read(np.zeros((2, 2)))
@@ -219,7 +217,7 @@ def test_blank_cells_of_a_long_table_are_refused_by_row_and_line_or_dropped(tmp_
         assert (list(found.tasks), list(found.classes), found.gold.tolist()) == ([1, 3], [1, 2], [1, 0])
     (tmp_path / "wide.csv").write_text("task,u,v\n1,a,b\n2,,a\n3,b,\n")
     assert cp.read(tmp_path / "wide.csv", tell=False).n_annotations == 4
-    with pytest.raises(AnnotationError, match="missing='drop' is of a table with a row for each annotation"):
+    with pytest.raises(AnnotationError, match="missing='drop' is of a table"):
         cp.read(tmp_path / "wide.csv", missing="drop", tell=False)
 
 
@@ -295,7 +293,7 @@ def test_a_column_for_each_judge_beside_prompts_and_responses_is_asked_about():
     rows = [
         {"prompt_id": f"q{i}", "response": f"text {i}", "a_score": 1 + i % 3, "b_score": 1 + i % 2} for i in range(8)
     ]
-    with pytest.raises(AnnotationError, match="Where each worker has a column of labels, pass columns='workers'"):
+    with pytest.raises(AnnotationError, match="pass columns='workers'"):
         cp.read(pd.DataFrame(rows))
     assert list(cp.read(pd.DataFrame(rows), columns="workers", tell=False).workers) == ["a_score", "b_score"]
 
@@ -316,7 +314,7 @@ def test_columns_that_are_called_by_numbers_are_known_by_their_text():
 def test_a_title_above_the_header_of_a_csv_file_is_told(tmp_path):
     path = tmp_path / "titled.csv"
     path.write_text("Campaign of autumn;;\ntask;worker;label\na;b;c\n")
-    with pytest.raises(AnnotationError, match="first row seems to be a title: the header has to be the first row"):
+    with pytest.raises(AnnotationError, match="a title: the header"):
         cp.read(path)
 
 
@@ -366,5 +364,5 @@ def test_rows_that_are_blank_are_none_and_do_not_move_the_place_of_an_error(tmp_
         cp.read(written(*rows[:2], blank, *rows[2:], ["Total", None, 5]))
     by_task = pd.DataFrame({"task": ["a", "b", None], "ann": ["x", "y", None], "bob": ["x", "x", None]})
     assert list(cp.read(by_task, tell=False).tasks) == ["a", "b"]
-    with pytest.raises(AnnotationError, match="column 'task': the value is missing in row 2"):
+    with pytest.raises(AnnotationError, match=r"column 'task': .*missing in row 2"):
         cp.read(by_task.fillna({"ann": "x"}))

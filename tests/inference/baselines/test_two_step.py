@@ -88,7 +88,7 @@ def test_what_cannot_be_taught_is_refused(crowd):
         cp.fit("majority_vote", crowd).predict_proba(crowd.features)
     with pytest.raises(UnknownNameError, match="dl_dss"):
         cp.label_then_train("dl_dss", crowd, classifier="mlp")
-    with pytest.raises(ValueError, match="majority_vote labels by a rule, whose one option is 'gold', not 'epochs'; "):
+    with pytest.raises(ValueError, match=r"majority_vote .*'gold', not 'epochs'; "):
         cp.label_then_train("majority_vote", crowd, classifier="mlp", label_options={"epochs": 2})
     with pytest.raises(ValueError, match="label_options='em': options by name are needed"):
         cp.label_then_train("dawid_skene", crowd, classifier="mlp", label_options="em")

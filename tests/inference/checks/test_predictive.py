@@ -204,7 +204,7 @@ def test_own_discrepancies_that_change_their_units_are_refused(em):
         check(em, {"many": lambda _: np.ones(2)})
     with pytest.raises(ValueError, match="'twice' has the unit 'a' more than once"):
         check(em, {"twice": lambda _: pd.Series([1.0, 2.0], index=["a", "a"])})
-    with pytest.raises(ValueError, match="'none' is a series without units"):
+    with pytest.raises(ValueError, match=r"'none' .* without units"):
         check(em, {"none": lambda _: pd.Series(dtype=float)})
 
 
@@ -227,7 +227,7 @@ def test_crowds_without_names_are_checked_by_what_needs_none(unnamed):
     checks = check(unnamed)
     assert list(checks.table.index) == ["annotations", "votes"]
     assert checks.units("annotations")["observed"].to_dict() == {0: 100, 1: 100}
-    with pytest.raises(cp.AnnotationError, match="agreement needs named workers, and the annotations name none"):
+    with pytest.raises(cp.AnnotationError, match="agreement needs named workers"):
         check(unnamed, "agreement")
 
 

@@ -51,7 +51,7 @@ def test_fits_without_draws_are_compared_by_held_out_annotations(modes, fits):
     assert found[["p", "pareto_k", "n_high_k"]].isna().all(axis=None)
     mixed = cp.compare({"mode": modes["one_coin"], "draws": fits["one_coin"]}, refit_by="em", progress=False)
     assert mixed.loc["mode", "elpd"] == pytest.approx(mixed.loc["draws", "elpd"])
-    with pytest.raises(ValueError, match=r"one_coin was fitted to a point by method=.em., so there are no draws"):
+    with pytest.raises(ValueError, match=r"one_coin .*method=.em., .*no draws"):
         cp.compare([modes["one_coin"], fits["one_coin"]], method="loo")
 
 
@@ -80,13 +80,13 @@ def without(frame, **changes):
 )
 def test_fits_of_different_data_are_refused_with_the_difference(modes, change, message):
     other = cp.fit("one_coin", change(modes["one_coin"].annotations.to_frame()), progress=False)
-    with pytest.raises(ValueError, match=f"'one' and 'other' were fitted to different data.*{message}"):
+    with pytest.raises(ValueError, match=f"'one' and 'other' .*{message}"):
         cp.compare({"one": modes["one_coin"], "other": other})
 
 
 def test_fits_that_used_other_gold_labels_are_refused(modes):
     with_gold = cp.fit("one_coin", modes["one_coin"].annotations, gold={3: 2}, progress=False)
-    with pytest.raises(ValueError, match="other gold labels or evidence, first of task 3"):
+    with pytest.raises(ValueError, match="gold labels or evidence, first of task 3"):
         cp.compare([modes["one_coin"], with_gold])
 
 

@@ -53,7 +53,7 @@ def test_gold_labels_stay_known_and_are_no_sample_of_the_others(crowd, fit):
     np.testing.assert_allclose(fit.labels["probability"].iloc[:12], 1, atol=1e-6)
     assert (fit.labels["probability"].iloc[12:] < 1).all()
     assert not set(cp.next_gold(fit, 5)["task"]) & set(gold)
-    with pytest.raises(AnnotationError, match="the fit was told all of them"):
+    with pytest.raises(AnnotationError, match="told all of them"):
         cp.estimate(fit, gold)
 
 
@@ -66,7 +66,7 @@ def test_a_mix_is_saved_stacked_again_and_shown(fit, tmp_path):
     np.testing.assert_array_equal(stacked.posterior, fit.posterior)
     assert f"to the power {fit.power:.2f}" in str(fit.summary())
     assert len(fit.workers) == 6
-    with pytest.raises(ValueError, match="power=2: with a power the votes are one of the weights"):
+    with pytest.raises(ValueError, match="power=2: with a power"):
         cp.stack(fit.fits, power=2)
     with pytest.raises(ValueError, match="power=0"):
         cp.stack(fit.fits, weights=fit.weights, power=0)

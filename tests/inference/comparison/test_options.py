@@ -106,7 +106,7 @@ def test_every_option_of_compare_changes_the_comparison(em, other, drawn):
     assert not cp.compare(pair).equals(cp.compare(pair, method="kfold", refit_by="em", progress=False))
     assert cp.compare(pair)["pseudo_bma"].tolist() != cp.compare(pair, seed=1)["pseudo_bma"].tolist()
     for option, value in {"folds": 3, "refit_by": "em"}.items():
-        with pytest.raises(ValueError, match=f"{option}={value!r}: these fits are compared by leave-one-out"):
+        with pytest.raises(ValueError, match=f"{option}={value!r}: .*leave-one-out"):
             cp.compare(pair, **{option: value})
 
 

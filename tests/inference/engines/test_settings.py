@@ -27,7 +27,7 @@ def test_other_seeds_are_refused_by_name_and_value(seed):
 def test_a_generator_or_none_comes_with_advice():
     with pytest.raises(ValueError, match=r"int\(generator.integers\(2\*\*63\)\)"):
         checked_seed(np.random.default_rng(0))
-    with pytest.raises(ValueError, match="the default 0 gives the same result every time"):
+    with pytest.raises(ValueError, match="the default 0"):
         checked_seed(None)
 
 

@@ -95,7 +95,7 @@ def test_other_stories_or_the_checkpoint_of_one_fit_are_refused(crowd, tmp_path)
     with pytest.raises(cp.StorageError, match="not the same story"):
         cp.fit("auto", crowd, stories=turned, checkpoint=tmp_path / "two", resume=True, **options)
     cp.fit("one_coin", crowd, checkpoint=tmp_path / "one", **options)
-    with pytest.raises(cp.StorageError, match="of a single fit, and this call makes several"):
+    with pytest.raises(cp.StorageError, match="of a single fit"):
         cp.fit("auto", crowd, checkpoint=tmp_path / "one", resume=True, **options)
 
 

@@ -254,7 +254,7 @@ class Brittle(nnx.Module):
 
 def test_logits_that_turn_non_finite_are_told_with_the_step(separable):
     """Adam moves a weight by its rate at first: after three steps of 0.02 one is beyond 0.05."""
-    with pytest.raises(FloatingPointError, match=r"logits are not finite at step 1 of epoch 2 \(step 4 in all\)"):
+    with pytest.raises(FloatingPointError, match=r"not finite at step 1 of epoch 2 \(step 4"):
         cp.fit("dawid_skene", separable, classifier=Brittle(), batch_size=50, network_rate=0.02, progress=False)
 
 

@@ -108,7 +108,7 @@ def test_workers_who_give_the_same_on_all_tasks_are_copies_though_only_one_other
 
 def test_copies_of_one_question_are_named_with_it():
     annotations = cp.Annotations.from_frame(rated(["facts", "style", "tone"]), question="question")
-    with pytest.warns(cp.CrowdWarning, match="'b' and 'c' are much better than the rest, or copies"):
+    with pytest.warns(cp.CrowdWarning, match="'b' and 'c' are .*or copies"):
         fit = cp.fit("one_coin", annotations, progress=False)
     (finding,) = findings_of(fit, "copies")
     assert finding.values["question"] == "style"
@@ -172,7 +172,7 @@ def test_shares_are_those_of_pairs_of_annotations():
 
 def test_a_fit_names_the_copies_and_what_helps():
     annotations = copying(0)
-    with pytest.warns(cp.CrowdWarning, match="'gpt-a', 'gpt-b', 'gpt-c' and 'gpt-d' are much better than the rest, or"):
+    with pytest.warns(cp.CrowdWarning, match="'gpt-a', 'gpt-b', 'gpt-c' and 'gpt-d' are"):
         fit = cp.fit("one_coin", annotations, progress=False)
     assert codes(fit) == ["copies"]
     (group,) = agreeing_groups(annotations)
@@ -246,7 +246,7 @@ def test_of_a_group_that_counts_as_one_what_most_of_it_give_is_kept_by_the_membe
 def test_groups_that_copy_and_count_as_one_leave_the_labels_to_the_others():
     annotations = copies(0.75)(np.random.default_rng(1))
     gold, data = np.asarray(annotations.gold), annotations.without_gold()
-    with pytest.warns(cp.CrowdWarning, match="copies='one' counts each group as one worker"):
+    with pytest.warns(cp.CrowdWarning, match="copies='one' counts"):
         kept = cp.fit("one_coin", data, progress=False)
     fit = cp.fit("one_coin", data, copies="one", progress=False)
     right = [(np.asarray(one.posterior).argmax(1) == gold).mean() for one in (kept, fit)]

@@ -163,7 +163,7 @@ def test_real_crowds_agree_on_every_class_that_the_votes_give_some_tasks(name):
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 @pytest.mark.parametrize("story", ["majority_vote", "one_coin"])
 def test_a_fit_says_that_its_crowd_guesses(story):
-    with pytest.warns(cp.CrowdWarning, match="no more than if none of them looked at it"):
+    with pytest.warns(cp.CrowdWarning, match="than if none of them looked"):
         fit = cp.fit(story, drawn("noise, 3 classes", 0).without_gold(), progress=False)
     assert len(findings_of(fit, "no_agreement")) == 1
 
@@ -206,7 +206,7 @@ def test_another_reading_is_looked_for_by_labels_alone_also_of_comparisons():
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 def test_another_reading_is_looked_for_where_workers_agree_on_it_by_little():
     annotations = drawn("wrong majority", 14).without_gold()
-    with pytest.warns(cp.CrowdWarning, match="another reading of this crowd is as good"):
+    with pytest.warns(cp.CrowdWarning, match="another reading of this crowd"):
         fit = cp.fit("dawid_skene", annotations, progress=False)
     (finding,) = findings_of(fit, "other_reading")
     assert 1.5 < finding.values["z"] < 3
@@ -228,7 +228,7 @@ def test_right_labels_of_healthy_crowds_have_no_other_reading(shape):
 def test_labels_that_dawid_and_skene_read_otherwise_are_said_of_a_real_crowd():
     """Half of the annotators of *bluebird* take one bird for the other; one coin each follows them."""
     annotations = cp.load_dataset("bluebird").without_gold()
-    with pytest.warns(cp.CrowdWarning, match="another reading of this crowd is as good"):
+    with pytest.warns(cp.CrowdWarning, match="another reading of this crowd"):
         fit = cp.fit("one_coin", annotations, progress=False)
     assert len(findings_of(fit, "other_reading")) == 1
     assert not findings_of(cp.fit("dawid_skene", annotations, progress=False), "other_reading")

@@ -150,7 +150,7 @@ def many_features(n_features, n_tasks=600, seed=0):
 
 def test_a_logistic_regression_that_learnt_its_tasks_by_heart_is_told_and_a_prior_helps():
     annotations, x, truth = many_features(150)
-    with pytest.warns(cp.ConvergenceWarning, match="surer than its features allow for"):
+    with pytest.warns(cp.ConvergenceWarning, match="surer than its features"):
         by_heart = cp.fit("dawid_skene", annotations, classifier="logistic", progress=False)
     (finding,) = findings_of(by_heart, "too_sure")
     assert finding.values["probability"] > finding.values["right"] + 0.1

@@ -161,7 +161,7 @@ def test_open_crowds_are_trusted_but_for_what_their_gold_labels_show(name):
 def test_gold_that_contradicts_a_unanimous_crowd_is_named():
     rows = [(task, worker, "yes" if task % 2 else "no") for task in range(8) for worker in range(4)]
     annotations = cp.Annotations.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]))
-    with pytest.warns(cp.CrowdWarning, match="the gold label of the task 3"):
+    with pytest.warns(cp.CrowdWarning, match="gold label of the task 3"):
         fit = cp.fit("dawid_skene", annotations, gold={0: "no", 3: "no", 5: "no"}, progress=False)
     (finding,) = findings_of(fit, "contradicted_gold")
     assert (finding.about, finding.values) == ("gold", {"task": 3, "gold": "no", "given": "yes", "tasks": 2})

@@ -77,14 +77,12 @@ def test_unfit_thresholds_are_refused(options, message):
 
 def test_no_label_that_would_cost_more_than_any_is_refused():
     frame = pd.DataFrame([[0.6, 0.4]], index=["t"], columns=["a", "b"])
-    with pytest.raises(ValueError, match="abstain=1: no label costs more than 1, so that every task gets one"):
+    with pytest.raises(ValueError, match="abstain=1: no label costs more than 1"):
         decide(frame, abstain=1)
     assert decide(frame, costs=[[0, 4], [3, 0]], abstain=1).label.tolist() == [None]
 
 
 def test_costs_that_are_no_table_are_refused_with_one_that_would_do():
     posterior = pd.DataFrame([[0.3, 0.7]], columns=["bad", "good"])
-    with pytest.raises(
-        ValueError, match=r"a table or array of numbers is needed, .*pd\.DataFrame\(1\.0, index=\['bad'"
-    ):
+    with pytest.raises(ValueError, match=r"numbers is needed, .*pd\.DataFrame\(1\.0, index=\['bad'"):
         decide(posterior, costs={"bad": {"good": 5}})

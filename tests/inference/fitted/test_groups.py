@@ -95,13 +95,13 @@ def test_memberships_are_bayes_rule_by_loops(fit):
 
 
 def test_who_has_no_groups_or_no_names_is_told(fit, crowd):
-    with pytest.raises(ValueError, match="dawid_skene has no confusion matrices of groups"):
+    with pytest.raises(ValueError, match=r"dawid_skene .* of groups"):
         cp.describe_groups(cp.fit("dawid_skene", fit.annotations, progress=False))
     with pytest.raises(AnnotationError, match="nobody to give a group"):
         cp.group_memberships(fit, cp.Annotations.from_counts(np.eye(3, dtype=int)))
     frame = pd.DataFrame({"task": ["unseen"] * 2, "worker": ["w0", "w1"], "label": [0, 1]})
     new_task = cp.Annotations.from_frame(frame, classes=[0, 1, 2])
-    with pytest.raises(AnnotationError, match="task 'unseen' is none of the fit's"):
+    with pytest.raises(AnnotationError, match="task 'unseen'"):
         cp.group_memberships(fit, new_task)
     other_classes = cp.Annotations.from_frame(frame)
     with pytest.raises(AnnotationError, match=r"the classes are \[0, 1\]"):

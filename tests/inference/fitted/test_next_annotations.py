@@ -202,7 +202,7 @@ def test_one_worker_alone_is_asked_as_in_a_list(em):
     for name in names:
         found = next_annotations(fit, 5, workers=name)
         assert found["worker"].tolist() == [name] * 3
-    with pytest.raises(cp.AnnotationError, match="'hal' is not in the annotations"):
+    with pytest.raises(cp.AnnotationError, match="'hal' is not in"):
         next_annotations(fit, 5, workers="hal")
 
 

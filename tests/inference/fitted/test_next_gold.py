@@ -82,16 +82,16 @@ def test_known_labels_are_left_out_and_so_are_tasks_that_cannot_be_checked(annot
     known = {annotations.tasks[i]: annotations.classes[0] for i in range(20)}
     carrying = annotations.with_gold(known)
     fit = fit_at("dawid_skene", carrying, random_confusions(carrying))
-    with pytest.warns(AnnotationWarning, match="20 tasks of 40 can be checked and have no known label, fewer than the"):
+    with pytest.warns(AnnotationWarning, match="20 tasks of 40 .*, fewer than the"):
         found = next_gold(fit, 25)
     assert not set(found["task"]) & set(known)
     assert (found["inclusion_probability"] == 1).all()
     some = [annotations.tasks[i] for i in (3, 25, 30, 31)]
     with pytest.warns(AnnotationWarning, match="3 tasks of 40 can be checked"):
         assert set(next_gold(fit, 4, among=some)["task"]) == set(some[1:])
-    with pytest.raises(AnnotationError, match="the true label of every task is known already"):
+    with pytest.raises(AnnotationError, match="every task is known already"):
         next_gold(fit, 1, among=some[0])
-    with pytest.raises(AnnotationError, match="among: 'nobody' is not among the tasks"):
+    with pytest.raises(AnnotationError, match="among: 'nobody'"):
         next_gold(fit, 1, among="nobody")
 
 

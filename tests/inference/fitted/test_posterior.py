@@ -57,7 +57,7 @@ def test_a_view_of_one_story_names_the_fit_of_an_average_that_has_it(story, aver
     assert not hasattr(average, name)
     with pytest.raises(OneStoryError, match=r"an average of 2 fits; give .* such as fit\.fits\['plain'\]"):
         getattr(average, name)
-    with pytest.raises(OneStoryError, match=r"labels by wawa, which has no likelihood"):
+    with pytest.raises(OneStoryError, match=r"by wawa, .* no likelihood"):
         getattr(rule, name)
 
 
@@ -102,7 +102,7 @@ def test_a_rule_knows_of_no_tasks_that_mislead_the_whole_crowd(rule):
 
 def test_what_needs_a_likelihood_is_refused_of_a_rule_by_name(rule):
     for view in (lambda: rule.tasks, lambda: rule.models, lambda: rule.update(None), lambda: cp.check(rule)):
-        with pytest.raises(TypeError, match="labels by wawa, which has no likelihood"):
+        with pytest.raises(TypeError, match=r"by wawa, .* no likelihood"):
             view()
 
 

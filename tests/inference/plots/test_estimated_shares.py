@@ -52,7 +52,7 @@ def test_what_is_no_estimate_is_refused(estimates):
     with pytest.raises(ValueError, match="0 estimates: 1 to 7"):
         cp.plot_estimate({})
     other = cp.estimate(pd.DataFrame({"a": [0.9] * 30, "b": [0.1] * 30}), dict.fromkeys(range(25), "a"))
-    with pytest.raises(ValueError, match="'other' is of other classes than the first"):
+    with pytest.raises(ValueError, match="'other' is of other classes"):
         cp.plot_estimate({"ppi": estimates["ppi"], "other": other})
 
 

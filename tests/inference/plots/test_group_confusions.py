@@ -75,7 +75,7 @@ def test_similarity_is_1_for_the_identity_and_0_where_no_annotation_is_right():
 
 
 def test_a_story_without_groups_too_few_axes_and_no_mass_are_refused(em, groups):
-    with pytest.raises(ValueError, match="dawid_skene has no confusion matrices of groups; fit a story that has"):
+    with pytest.raises(ValueError, match=r"dawid_skene .*groups; fit a story that has"):
         plot_groups(em)
     with pytest.raises(ValueError, match="the 3 groups need one each"):
         plot_groups(groups, axes=plt.figure().add_subplot())

@@ -139,7 +139,7 @@ def test_actual_values_that_cannot_be_are_refused(binary, actual, error, said):
 
 
 def test_other_than_two_classes_no_workers_and_no_mass_are_refused(em, binary, unnamed):
-    with pytest.raises(ValueError, match=r"of two classes, and there are 4; .*plot_confusions\(fit\)"):
+    with pytest.raises(ValueError, match=r"there are 4; .*plot_confusions\(fit\)"):
         plot_sensitivity_specificity(em)
     with pytest.raises(ValueError, match="selects no worker"):
         plot_sensitivity_specificity(binary, workers=[])

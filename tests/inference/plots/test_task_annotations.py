@@ -92,7 +92,7 @@ def test_given_axes_are_used_and_too_few_or_nothing_to_draw_is_refused(em):
         plot_annotations(em, axes=grid[0])
     with pytest.raises(ValueError, match="bins=0"):
         plot_entropy(em, bins=0)
-    with pytest.raises(cp.AnnotationError, match="there are no annotations to draw"):
+    with pytest.raises(cp.AnnotationError, match="no annotations to draw"):
         plot_annotations(em.annotations.replace(task=np.zeros(0, int), label=np.zeros(0, int), worker=np.zeros(0, int)))
 
 

@@ -35,9 +35,7 @@ def test_other_suffixes_than_those_of_html_are_refused(name, em_fits, tmp_path, 
 
 @pytest.mark.parametrize("source", [None, "dawid_skene", {}])
 def test_what_is_no_fit_is_refused_by_its_type(source, tmp_path):
-    with pytest.raises(
-        ValueError, match=f"a report needs a fit by cp.fit or a stack of fits, got a {type(source).__name__}"
-    ):
+    with pytest.raises(ValueError, match=f"a report needs a fit.*, got a {type(source).__name__}"):
         report(source, tmp_path / "page.html")
     assert os.listdir(tmp_path) == []
 

@@ -57,7 +57,7 @@ def test_a_fits_labels_are_wrong_no_more_often_than_the_bound_of_its_workers():
 
 def test_workers_who_tell_two_classes_not_apart_are_named_and_wrong_arguments_refused():
     blind = np.array([[[0.8, 0.2, 0.0], [0.1, 0.8, 0.1], [0.1, 0.8, 0.1]]])
-    with pytest.raises(AnnotationError, match="annotates two of the classes alike"):
+    with pytest.raises(AnnotationError, match="two of the classes alike"):
         cp.annotations_needed(blind)
     coin = np.array([[[0.8, 0.2], [0.2, 0.8]]])
     with pytest.raises(ValueError, match="probabilities that sum to 1"):

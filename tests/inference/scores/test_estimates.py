@@ -325,7 +325,7 @@ def test_gold_that_the_fit_was_told_is_no_sample_and_its_tasks_are_known(crowd):
     assert width == pytest.approx(80 / 120 * alone)
     ones = sum(told.values())
     assert found.prevalence.loc[1, "estimate"] == pytest.approx((80 * rest.prevalence.loc[1, "estimate"] + ones) / 120)
-    with pytest.raises(AnnotationError, match="the fit was told all of them"):
+    with pytest.raises(AnnotationError, match="told all of them"):
         cp.estimate(fit, told)
 
 
@@ -381,7 +381,7 @@ def test_a_table_of_gold_labels_may_say_with_which_probabilities_the_tasks_were_
     probabilities.index = probabilities.index.astype(str)
     by_file = cp.estimate(probabilities, tmp_path / "gold.csv", method="classical").prevalence["estimate"]
     pd.testing.assert_series_equal(by_file, found)
-    with pytest.raises(AnnotationError, match="method='rogan_gladen' takes gold tasks that were drawn at random"):
+    with pytest.raises(AnnotationError, match=r"method='rogan_gladen' .*drawn at random"):
         cp.estimate(probabilities, tmp_path / "gold.csv", method="rogan_gladen")
     wrong = tilted.assign(task=tilted["task"].astype(str), inclusion_probability=[0.0, *[0.2] * 59])
     with pytest.raises(AnnotationError, match=r"row 0, column 'inclusion_probability': 0.0 of task '0' is no prob"):
@@ -416,20 +416,20 @@ def test_what_cannot_be_used_is_refused_by_name(crowd, fit, options, error, mess
 
 def test_what_has_no_labels_is_refused(crowd):
     annotations, truth = crowd
-    with pytest.raises(TypeError, match=r"a fit with labels or a frame of probabilities .* got a Annotations"):
+    with pytest.raises(TypeError, match=r"a fit with labels .* got a Annotations"):
         cp.estimate(annotations, truth)
     with pytest.raises(AnnotationError, match=r"task 't0' has \[0.7, 0.7\], no probabilities"):
         cp.estimate(pd.DataFrame({0: [0.7], 1: [0.7]}, index=["t0"]), {"t0": 0})
-    with pytest.raises(AnnotationError, match="gold: the annotations carry no gold labels"):
+    with pytest.raises(AnnotationError, match=r"gold: .*no gold labels"):
         cp.estimate(pd.DataFrame({0: [0.7], 1: [0.3]}, index=["t0"]), annotations)
 
 
 def test_rogan_and_gladens_estimate_refuses_classes_that_have_no_gold_or_no_labels_of_their_own():
     probabilities, gold = population(100, 3)
-    with pytest.raises(AnnotationError, match=r"no gold label is of class 'c2'.*take method='ppi'"):
+    with pytest.raises(AnnotationError, match=r"of class 'c2'.*take method='ppi'"):
         cp.estimate(probabilities, gold[gold != "c2"], method="rogan_gladen")
     same = pd.DataFrame({"a": np.full(40, 0.9), "b": np.full(40, 0.1)})
-    with pytest.raises(AnnotationError, match="the labels say nothing of the prevalence"):
+    with pytest.raises(AnnotationError, match="nothing of the prevalence"):
         cp.estimate(same, {task: "ab"[task % 2] for task in range(30)}, method="rogan_gladen")
 
 

@@ -91,7 +91,7 @@ def test_a_small_pilot_is_said_and_a_wrong_one_refused():
     probabilities, gold = population(100)
     with pytest.warns(AnnotationWarning, match="a pilot of 6 gold labels says little"):
         cp.gold_needed(probabilities, gold=gold.head(6))
-    with pytest.raises(AnnotationError, match="task 'x' is not among the annotated tasks"):
+    with pytest.raises(AnnotationError, match="task 'x' is not among"):
         cp.gold_needed(probabilities, gold={"x": "a"})
     with pytest.raises(ValueError, match="interval=2"):
         cp.gold_needed(probabilities, interval=2)

@@ -134,9 +134,9 @@ def test_too_few_gold_labels_are_refused_and_few_are_said():
     probabilities, gold, _ = too_sure(100)
     with pytest.raises(AnnotationError, match=r"gold: 5 gold labels .* at least 10 are needed"):
         cp.calibrate_labels(probabilities, gold.head(5))
-    with pytest.warns(AnnotationWarning, match="15 gold labels are few to calibrate by method='temperature'; 20"):
+    with pytest.warns(AnnotationWarning, match="15 gold labels .*method='temperature'; 20"):
         cp.calibrate_labels(probabilities, gold.head(15))
-    with pytest.warns(AnnotationWarning, match="30 gold labels are few to calibrate by method='isotonic'; 50"):
+    with pytest.warns(AnnotationWarning, match="30 gold labels .*method='isotonic'; 50"):
         cp.calibrate_labels(probabilities, gold.head(30), method="isotonic")
 
 

@@ -96,7 +96,7 @@ def test_what_cannot_be_written_says_why_and_leaves_nothing(fit, tmp_path):
         fit.write_labels(out, to="inspect")
     with pytest.raises(AnnotationError, match="has no log of inspect_ai"):
         fit.write_labels(out, to="inspect", source=LOGS / "harness")
-    with pytest.raises(AnnotationError, match="no sample in it is a task of the fit, such as '1 @ mock/a'"):
+    with pytest.raises(AnnotationError, match=r"no sample in it .*such as '1 @ mock/a'"):
         fit.write_labels(out, to="inspect", source=LOGS / "rubric")
     with pytest.raises(AnnotationError, match=r"to='inspect' writes a folder"):
         fit.write_labels(tmp_path / "a.json", to="inspect", source=LOGS / "inspect")

@@ -50,10 +50,10 @@ def test_labels_are_joined_to_a_table_in_its_order_and_repeats(fit):
 
 
 def test_rows_of_unknown_tasks_are_told_and_a_table_of_others_refused(fit):
-    with pytest.warns(AnnotationWarning, match="1 rows name tasks that the fit does not have, such as 99 in row 1"):
+    with pytest.warns(AnnotationWarning, match="1 rows .*such as 99 in row 1"):
         found = fit.join(pd.DataFrame({"task": [10, 99]}))
     assert found["label"].isna().tolist() == [False, True]
-    with pytest.raises(AnnotationError, match="none of its values is a task of the fit, such as 10"):
+    with pytest.raises(AnnotationError, match=r"none of its values .*such as 10"):
         fit.join(pd.DataFrame({"task": ["10", "11"]}))
     with pytest.raises(AnnotationError, match="no column 'task'"):
         fit.join(pd.DataFrame({"thing": [999]}))
@@ -161,7 +161,7 @@ def test_any_library_s_table_is_joined_and_an_empty_one_stays_empty(fit):
     for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
         assert fit.join(table)["label"].tolist() == ["cat", "cat"]
     assert list(fit.join(frame.iloc[:0]).columns) == ["task", "label", "probability", "entropy"]
-    with pytest.raises(AnnotationError, match="a table is needed, not a dict"):
+    with pytest.raises(AnnotationError, match="not a dict"):
         fit.join({"task": [10]})
 
 

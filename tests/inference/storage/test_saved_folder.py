@@ -116,7 +116,7 @@ def test_ids_and_hyperparameters_of_all_kinds_come_back(tmp_path):
 
 def test_an_id_that_no_file_can_hold_is_named_and_leaves_nothing(tmp_path):
     annotations = cp.Annotations.from_dict({"t": {"ann": "a"}, "\ud800": {"ann": "b"}})
-    with pytest.raises(AnnotationError, match=r"ud800' is no text that a file can hold"):
+    with pytest.raises(AnnotationError, match=r"ud800' is no text"):
         cp.fit("majority_vote", annotations).save(tmp_path / "fit")
     assert not list(tmp_path.iterdir())
 
@@ -150,7 +150,7 @@ def test_files_of_two_fits_are_not_one(saved, tmp_path):
     for name in ("posterior.nc", MANIFEST):
         folder = copied(folders["em"], tmp_path / name)
         (folder / name).write_bytes((folders["nuts"] / name).read_bytes())
-        with pytest.raises(StorageError, match=r"is not the file that was written|bytes, and"):
+        with pytest.raises(StorageError, match=r"not the file that was|bytes, and"):
             cp.load_fit(folder)
         with pytest.raises(StorageError):  # sealed again, the story has other parameters than there are draws
             cp.load_fit(reseal(folder))

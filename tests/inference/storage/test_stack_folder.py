@@ -108,7 +108,7 @@ def test_a_folder_that_was_changed_is_refused(copy, change, says):
 def test_an_altered_weight_is_told_by_the_manifest_s_own_checksum(copy):
     about = json.loads((copy / MANIFEST).read_text()) | {"weights": [1.0, 0.0]}
     (copy / MANIFEST).write_text(json.dumps(about))
-    with pytest.raises(StorageError, match=r"manifest\.json is not the file that was written"):
+    with pytest.raises(StorageError, match=r"manifest\.json is not the file"):
         cp.load_fit(copy)
 
 
@@ -135,7 +135,7 @@ def test_a_manifest_of_fewer_fits_than_there_are_files_is_refused(copy):
     about = json.loads((copy / MANIFEST).read_text())
     about["files"].pop("posterior_1.nc")
     (copy / MANIFEST).write_text(json.dumps(about))
-    with pytest.raises(StorageError, match=r"does not name the files of its parts|SHA-256"):
+    with pytest.raises(StorageError, match=r"the files of its parts|SHA-256"):
         cp.load_fit(copy)
 
 

@@ -33,7 +33,7 @@ from .output import (
 from .report_command import report
 from .request import CommandWithSettings, Request, takes_request
 from .stream import saying_how_to_go_on, scan_of
-from .terminal import doing, frame_table, plain_messages, show_result, stdout
+from .terminal import doing, frame_table, plain_messages, show_result, starting, stdout
 
 app = typer.Typer(
     add_completion=True,
@@ -101,7 +101,7 @@ def fit(
                     raise AnnotationError(
                         f"--to inspect copies logs with the workers' names; --workers {workers} hides them"
                     )
-            with doing("starting", request):
+            with starting(request):
                 from .. import fit as fit_story
                 from ..data.harmless_csv import write_csv
 

@@ -15,7 +15,7 @@ from . import options
 from .advice import for_the_shell
 from .arguments import check_input, holds_saved, parse_settings, read_annotations
 from .request import Request, takes_request
-from .terminal import doing, frame_table, plain_messages, show_files, stdout
+from .terminal import doing, frame_table, plain_messages, show_files, starting, stdout
 
 LEANING = ("bias", "position_bias", "sensitivity", "specificity")
 SHOWN = ("annotations", "right", "gold_right", *LEANING, "kappa", "n_effective")
@@ -65,7 +65,7 @@ def judge(
                 check_new_file(file, suffixes)
         saved = holds_saved(Path(request.file))
         check_input(request, saved=saved)
-        with doing("starting", request):
+        with starting(request):
             from rich.text import Text
 
             from .. import CrowdWarning, load_fit

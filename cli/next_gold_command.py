@@ -15,7 +15,7 @@ from ..data.text_files import suffix_of
 from . import options
 from .arguments import TEXT, check_input, holds_saved, parse_settings, read_annotations, read_table, similar
 from .request import Request, takes_request
-from .terminal import doing, frame_table, plain_messages, show_files, stdout
+from .terminal import doing, frame_table, plain_messages, show_files, starting, stdout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,7 @@ def next_gold(
             raise AnnotationError(f"--content: there is no file {content}{similar(content)}")
         saved = holds_saved(Path(request.file))
         check_input(request, saved=saved)
-        with doing("starting", request):
+        with starting(request):
             from .. import gold_page, load_fit
             from .. import next_gold as tasks_to_check
 

@@ -15,7 +15,7 @@ from . import options
 from .arguments import check_input, holds_saved, parse_settings, read_annotations, read_probabilities
 from .output import check_privacy, named_for_others, shown_to_others
 from .request import Request, takes_request
-from .terminal import doing, plain_messages, show_result
+from .terminal import doing, plain_messages, show_result, starting
 
 if TYPE_CHECKING:
     from .. import Fit
@@ -78,7 +78,7 @@ def report(
 
 def _new_fit(request: Request, stories: list[str], method: str, workers: str, key: Path | None) -> Fit:
     """Fit what was asked for to the annotations."""
-    with doing("starting", request):
+    with starting(request):
         from .. import fit as fit_story
 
         settings = parse_settings(request.settings or [], stories[0], method)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
+import sys
 import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
 import typer
 
 from ..data.id_text import name_text
+from ..data.lazy import uncollected
 from ..inference.engines import progress
 from .advice import for_the_shell
 from .request import Request
@@ -45,6 +49,20 @@ def stderr() -> Console:
 def doing(what: str, request: Request) -> AbstractContextManager[None]:
     """Say what is being done while a block runs, where standard error is a terminal and quiet was not asked for."""
     return progress.doing(what, show=request.shows_progress)
+
+
+@contextmanager
+def starting(request: Request) -> Iterator[None]:
+    """Say so while the libraries are imported; what they have made is never again looked through for garbage.
+
+    It stays until the process ends, whose last look for garbage would be for nothing, too.
+    """
+    first = "jax" not in sys.modules
+    with uncollected(), doing("starting", request):
+        yield
+        if first:
+            gc.freeze()
+            atexit.register(gc.freeze)
 
 
 @contextmanager

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import gc
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,9 +35,11 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[
 
     def find(name: str) -> Any:
         if name in homes:
-            value = getattr(import_module(homes[name], package), name)
+            with uncollected():
+                value = getattr(import_module(homes[name], package), name)
         elif not name.startswith("_") and find_spec(f"{package}.{name}"):
-            value = import_module(f"{package}.{name}")
+            with uncollected():
+                value = import_module(f"{package}.{name}")
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         setattr(sys.modules[package], name, value)
@@ -45,6 +49,18 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[
         return sorted({*vars(sys.modules[package]), *homes})
 
     return find, names
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Look for no garbage meanwhile: imports make many objects, which stay, and each look would go through them all."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _exported(file: str) -> Iterator[tuple[str, str]]:

@@ -31,6 +31,21 @@ def test_fit_and_what_it_returns_need_no_library_for_classifiers_pictures_and_po
     assert not found & set(LARGE)
 
 
+def test_while_libraries_are_imported_nobody_looks_for_garbage():
+    counts = "[each['collections'] for each in gc.get_stats()]"
+    lines = [
+        f"before = {counts}",
+        "import crowdppl as cp; cp.fit",
+        f"print(json.dumps([before, {counts}, gc.isenabled()]))",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(["import gc, json", *lines])], capture_output=True, text=True, check=True
+    )
+    before, after, enabled = json.loads(done.stdout)
+    assert after[2] == before[2]
+    assert enabled
+
+
 @pytest.mark.parametrize("name", cp.__all__)
 def test_every_public_name_is_there_and_listed(name):
     assert getattr(cp, name) is not None

@@ -100,3 +100,17 @@ def test_a_log_holds_no_progress(tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True, cwd=tmp_path
     )
     assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_what_the_libraries_made_is_not_looked_through_for_garbage(tmp_path):
+    (tmp_path / "a.csv").write_text(ROWS)
+    code = (
+        "import gc\nfrom crowdppl.cli import app\n"
+        "try:\n    app(['fit', 'a.csv', '--quiet', '-o', 'out'])\n"
+        "except SystemExit as end:\n    print(end.code, gc.get_freeze_count(), len(gc.get_objects()), gc.isenabled())"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True, cwd=tmp_path)
+    status, frozen, others, enabled = done.stdout.split()
+    assert (status, enabled) == ("0", "True")
+    assert int(frozen) > int(others)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from . import description
 from .agreement import krippendorff_alpha
-from .arrays import BY_ROW, BY_TASK, changed, read_only
+from .arrays import BY_ROW, BY_TASK, changed, cross_counts, read_only
 from .build import build
 from .cards import never_raising
 from .column_names import missing_column, own_or_known_column
@@ -461,10 +461,8 @@ class Annotations(Constructors):
 
     def counts_by_kind(self) -> np.ndarray:
         """Return how many annotations of each kind each task has, shape (N, L) int64: votes, and abstentions."""
-        cell = np.asarray(self.task, np.int64) * self.n_categories + np.asarray(self.label)
-        weights = None if self.count is None else np.asarray(self.count)
-        counts = np.bincount(cell, weights=weights, minlength=self.n_tasks * self.n_categories)
-        return counts.astype(np.int64).reshape(self.n_tasks, self.n_categories)
+        shape, weight = (self.n_tasks, self.n_categories), None if self.count is None else np.asarray(self.count)
+        return cross_counts(shape, self.task, self.label, weight=weight).astype(np.int64)
 
     def krippendorff_alpha(self) -> float:
         """Return Krippendorff's alpha: 1 where all agree, 0 where they agree as often as by chance.

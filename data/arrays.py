@@ -1,5 +1,6 @@
-"""Arrays made longer and shorter along an axis."""
+"""Arrays made longer and shorter along an axis, and tables of counts."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload
 
@@ -55,6 +56,33 @@ def counts(annotations: Any) -> np.ndarray:
     if annotations.count is None:
         return np.ones(annotations.n_rows, np.float32)
     return np.asarray(annotations.count)
+
+
+def cross_counts(shape: Sequence[int], *codes: Array, weight: Array | None = None) -> np.ndarray:
+    """Return how many rows have each combination of codes, of ``shape``.
+
+    Args:
+        shape: how many values each of the codes may have.
+        codes: by row, ``(A,)`` each, from 0.
+        weight: of each row, ``(A,)``, in the place of one.
+    """
+    cell = np.asarray(codes[0], np.int64)
+    for size, code in zip(shape[1:], codes[1:], strict=True):
+        cell = cell * size + np.asarray(code)
+    return np.bincount(cell, weight, math.prod(shape)).reshape(tuple(shape))
+
+
+def expected_counts(annotations: Any, label: Array, truth: np.ndarray) -> np.ndarray:
+    """Return the expected numbers of annotations by worker, true class and kind, ``(J, K, L)``.
+
+    Args:
+        annotations: A rows, of named workers.
+        label: the kind of each row, ``(A,)``.
+        truth: probabilities of the true class of each row, ``(A, K)``.
+    """
+    shape, count = (annotations.n_workers, annotations.n_categories), annotations.row_counts
+    by_class = [cross_counts(shape, annotations.worker, label, weight=count * of_rows) for of_rows in truth.T]
+    return np.stack(by_class).swapaxes(0, 1)
 
 
 def changed(annotations: Any, names: Iterable[str], change: Callable[[Array], Array]) -> dict[str, Array]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data import AnnotationError, Annotations
+from ...data.arrays import cross_counts
 
 
 class Rule(NamedTuple):
@@ -51,10 +52,8 @@ def wawa(annotations: Annotations) -> np.ndarray:
     """
     weight = agreement(annotations)
     given = annotations.of_classes()
-    count = given.row_counts
-    cell = np.asarray(given.task, np.int64) * given.n_classes + np.asarray(given.label)
-    size = given.n_tasks * given.n_classes
-    weighted = np.bincount(cell, count * weight[np.asarray(given.worker)], size).reshape(given.n_tasks, -1)
+    of_row = given.row_counts * weight[np.asarray(given.worker)]
+    weighted = cross_counts((given.n_tasks, given.n_classes), given.task, given.label, weight=of_row)
     silent = weighted.sum(-1, keepdims=True) == 0
     return annotations.kind.votes(np.where(silent, annotations.votes(), weighted))
 

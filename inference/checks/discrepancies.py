@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
+from ...data.arrays import cross_counts
 from .pair_counts import majority_counter, pair_counter
 
 MAX_UNITS = 20_000  # of a discrepancy, whose replicates are held in memory: the largest units are taken
@@ -64,11 +65,9 @@ def _class_counts(annotations: Annotations) -> Measure:
     worker = np.asarray(annotations.worker, np.int64)
     by_worker = np.bincount(worker, minlength=annotations.n_workers)
     shown = _largest(by_worker, max(MAX_UNITS // n_classes, 1))
-    cells = annotations.n_workers * n_classes
 
     def take(label: np.ndarray) -> np.ndarray:
-        counts = np.bincount(worker * n_classes + label, minlength=cells)
-        return counts.reshape(-1, n_classes)[shown].ravel()
+        return cross_counts((annotations.n_workers, n_classes), worker, label)[shown].ravel()
 
     names = annotations.workers.to_index("worker")[shown]
     left_out = (int((by_worker > 0).sum()) - len(shown)) * n_classes
@@ -94,8 +93,7 @@ def _vote_counts(annotations: Annotations) -> Measure:
 
     def take(label: np.ndarray) -> np.ndarray:
         given = label < n_classes
-        votes = np.bincount((task * n_classes + label)[given], minlength=len(n_annotations) * n_classes)
-        largest = votes.reshape(-1, n_classes).max(-1)
+        largest = cross_counts((len(n_annotations), n_classes), task[given], label[given]).max(-1)
         return np.bincount(10 * largest[voted] // n_annotations[voted], minlength=11)[shown]
 
     names = pd.Index([_step_name(step, steps[step]) for step in shown], name="largest share")

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array, triu
 
 from ...data import Annotations
+from ...data.arrays import cross_counts
 
 CELLS = 5_000_000  # rows × classes that are held in memory at a time
 
@@ -62,8 +63,7 @@ def majority_counter(annotations: Annotations) -> tuple[np.ndarray, Callable[[np
 
     def take(label: np.ndarray) -> np.ndarray:
         given = label < n_classes
-        cells = (task * n_classes + label)[given]
-        votes = np.bincount(cells, minlength=n_tasks * n_classes).reshape(n_tasks, n_classes)
+        votes = cross_counts((n_tasks, n_classes), task[given], label[given])
         own = csr_array((one[given], (visit[given], label[given])), shape=(len(visits), n_classes))
         credit = np.zeros(len(task))
         chosen = rows[given[rows]]

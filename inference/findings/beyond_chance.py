@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations
+from ...data.arrays import cross_counts
 from .register import Labels, once
 
 LOOKED_AT = 500_000  # annotations; of more a sample of the tasks
@@ -74,8 +75,7 @@ def first_annotations(annotations: Annotations) -> FirstAnnotations:
 
 def class_counts(given: FirstAnnotations, n_workers: int, n_classes: int) -> np.ndarray:
     """Return how many annotations of each class each worker gave, ``(J, K)``."""
-    cell = given.worker.astype(np.int64) * n_classes + given.label
-    return np.bincount(cell, minlength=n_workers * n_classes).reshape(n_workers, n_classes)
+    return cross_counts((n_workers, n_classes), given.worker, given.label)
 
 
 def agreement(annotations: Annotations) -> BeyondChance:
@@ -134,7 +134,6 @@ def _sampled(given: FirstAnnotations, n_tasks: int, n_classes: int) -> FirstAnno
 def _votes(given: FirstAnnotations, is_varied: np.ndarray, n_tasks: int, n_classes: int) -> np.ndarray:
     """Return the tasks of each class by the majority vote of some workers, ``(K,)``; ties are shared."""
     kept = is_varied[given.worker]
-    cell = given.task[kept] * n_classes + given.label[kept]
-    votes = np.bincount(cell, minlength=n_tasks * n_classes).reshape(n_tasks, n_classes)
+    votes = cross_counts((n_tasks, n_classes), given.task[kept], given.label[kept])
     most = (votes == votes.max(1, keepdims=True)) & (votes > 0)
     return (most / np.maximum(most.sum(1, keepdims=True), 1)).sum(0)

@@ -24,6 +24,7 @@ import numpy as np
 from scipy.special import bdtrc  # scipy.stats has it too, and takes a third of a second to import
 
 from ...data import Annotations
+from ...data.arrays import cross_counts
 from ...data.errors import check_name
 from ..engines.finding import Finding
 from .beyond_chance import class_counts, first_annotations
@@ -74,9 +75,7 @@ def constant_workers(annotations: Annotations) -> ConstantWorkers:
         return nobody
     of_suspect = suspect[given.worker]
     # What the workers who are not looked at give, in all and without one of them.
-    cell = given.task * n_classes + given.label
-    votes = np.bincount(cell[~of_suspect], minlength=annotations.n_tasks * n_classes)
-    votes = votes.reshape(annotations.n_tasks, n_classes)
+    votes = cross_counts((annotations.n_tasks, n_classes), given.task[~of_suspect], given.label[~of_suspect])
     likely = _likely(votes, given.task[~of_suspect], given.label[~of_suspect])
     majority = _majority(votes)
 
@@ -177,8 +176,7 @@ def _likely(votes: np.ndarray, task: np.ndarray, label: np.ndarray) -> np.ndarra
     others[np.arange(len(task)), label] -= 1
     said = _majority(others)
     known = said >= 0
-    cell = said[known] * n_classes + label[known]
-    table = np.bincount(cell, minlength=n_classes**2).reshape(n_classes, n_classes) + 1.0
+    table = cross_counts((n_classes, n_classes), said[known], label[known]) + 1.0
     return table / table.sum(1, keepdims=True)
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from ...data import Annotations
+from ...data.arrays import cross_counts
 from ...data.connected import connected_parts
 from ...data.questions import Units
 from ...data.some_tasks import some_tasks
@@ -171,7 +172,7 @@ def _given(annotations: Annotations) -> _Given | None:
     share = weight / np.bincount(np.cumsum(is_first) - 1, weight)[np.cumsum(is_first) - 1]
     task, worker = pair // j, pair % j
     n = np.bincount(worker[is_first], minlength=j)
-    mean = np.bincount(worker * k + label, share, j * k).reshape(j, k) / np.maximum(n, 1)[:, None]
+    mean = cross_counts((j, k), worker, label, weight=share) / np.maximum(n, 1)[:, None]
     spread = np.sqrt(np.maximum(1 - (mean**2).sum(1), 0.0))
     kept = ((n >= COMMON) & (spread > 1e-6))[worker]
     spread[spread <= 1e-6] = 1.0  # of nobody who is kept
@@ -345,7 +346,7 @@ def _pair_sums(
             (1 / spread[given.worker[first]], (given.task[first], given.worker[first])), (n_tasks, len(spread))
         )
         share, label = given.share[of_side], given.label[of_side]
-        total = np.bincount(t * n_classes + label, share * scale, n_tasks * n_classes).reshape(n_tasks, n_classes)
+        total = cross_counts((n_tasks, n_classes), t, label, weight=share * scale)
         sums.append(total - met @ mean)
         own = (share**2 - 2 * share * mean[w, label]) * scale**2
         norms = (mean**2).sum(1) / spread**2

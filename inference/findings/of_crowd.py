@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations
+from ...data.arrays import cross_counts, expected_counts
 from ...data.connected import connected_parts
 from ...data.description import count_text
 from ...data.questions import Units
@@ -74,14 +75,7 @@ def _tables(of: Labels) -> np.ndarray | None:
     if crowd is None:
         return None
     annotations, posterior = crowd.given, crowd.posterior
-    n_classes = annotations.n_classes
-    weight = annotations.row_counts
-    cell = np.asarray(annotations.worker, np.int64) * n_classes + np.asarray(annotations.label)
-    by_class = [
-        np.bincount(cell, weight * posterior[annotations.task, k], annotations.n_workers * n_classes)
-        for k in range(n_classes)
-    ]
-    return np.stack(by_class).reshape(n_classes, annotations.n_workers, n_classes).transpose(1, 0, 2)
+    return expected_counts(annotations, annotations.label, posterior[annotations.task])
 
 
 @check("below_chance", "crowd", needs={"workers"})
@@ -136,9 +130,7 @@ def of_one_class_each(annotations: Annotations) -> tuple[np.ndarray, float]:
     The share is 0 where they all give the same class: they are spammers, and no labelling functions.
     """
     given = annotations.of_classes()
-    weight = given.row_counts
-    cell = np.asarray(given.worker, np.int64) * given.n_classes + np.asarray(given.label)
-    n = np.bincount(cell, weight, given.n_workers * given.n_classes).reshape(given.n_workers, -1)
+    n = cross_counts((given.n_workers, given.n_classes), given.worker, given.label, weight=given.row_counts)
     one = (n > 0).sum(1) == 1
     classes = int((n[one].sum(0) > 0).sum())
     return one, float(n[one].sum() / max(n.sum(), 1e-9)) if classes > 1 else 0.0

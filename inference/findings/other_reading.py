@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data import Annotations
+from ...data.arrays import cross_counts
 from ...models import Prevalence, find_story
 from ..densities.model import Model
 from ..densities.random_keys import key_of
@@ -166,8 +167,7 @@ def _unexplained(
 ) -> tuple[float, int, int, np.ndarray]:
     """Return the largest z, its label and class given, and the tasks that have more of it than expected, ``(N,)``."""
     label = labels[given.task]
-    cell = (given.worker.astype(np.int64) * n_classes + label) * n_classes + given.label
-    counts = np.bincount(cell, minlength=n_workers * n_classes**2).reshape(n_workers, n_classes, n_classes)
+    counts = cross_counts((n_workers, n_classes, n_classes), given.worker, label, given.label)
     shares = (counts + 0.5 * (1 + np.eye(n_classes))) / (counts.sum(-1, keepdims=True) + 0.5 * (n_classes + 1))
     most, best = 0.0, (0, 0)
     excess: np.ndarray = np.zeros(n_tasks)

@@ -28,6 +28,7 @@ import pandas as pd
 from scipy.special import betaln, gammaln, ndtr
 
 from ...data import Annotations
+from ...data.arrays import cross_counts, expected_counts
 from ...data.id_text import name_quoted, name_text
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
@@ -132,16 +133,13 @@ def probabilities(of: Posterior) -> np.ndarray:
     labels = of.posterior if of.rule is not None else of.allowing_for(0.0).posterior
     shares = np.asarray(labels, float).mean(0)
     others, label = _as_shown(given, _by_others(of, given, np.asarray(labels, float)), label)
-    count = np.ones(len(label)) if given.count is None else np.asarray(given.count, float)
+    count = given.row_counts
 
     def total(values: np.ndarray) -> np.ndarray:
         return np.bincount(worker, count * values, n_workers)
 
-    n = np.bincount(worker * n_classes + label, count, n_workers * n_classes).reshape(n_workers, n_classes)
-    tables = np.stack(
-        [np.bincount(worker * n_classes + label, count * others[:, k], n_workers * n_classes) for k in range(n_classes)]
-    )
-    tables = tables.reshape(n_classes, n_workers, n_classes).swapaxes(0, 1)
+    n = cross_counts((n_workers, n_classes), worker, label, weight=count)
+    tables = expected_counts(given, label, others)
     chooses = _choose(n, tables, shares)
     row = np.arange(len(label))
     others_of_worker = n[worker]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...data import AnnotationError, Annotations
+from ...data.arrays import expected_counts
 from ...data.features import checked_features
 from ...models import Classifier
 from ...models.parts.concentration import diagonal_concentration
@@ -61,11 +62,7 @@ class ByRule:
             raise AnnotationError(
                 "the annotations name no workers, so there is nobody to score; labels has the tasks' labels"
             )
-        count = data.row_counts
-        cell = np.asarray(data.worker, np.int64) * kinds + np.asarray(data.label)
-        p = np.asarray(self.posterior, dtype=float)[np.asarray(data.task)]
-        counts = np.stack([np.bincount(cell, count * p[:, k], data.n_workers * kinds) for k in range(p.shape[-1])])
-        counts = np.moveaxis(counts.reshape(-1, data.n_workers, kinds), 0, 1)
+        counts = expected_counts(data, data.label, np.asarray(self.posterior, dtype=float)[np.asarray(data.task)])
         prior = np.full((data.n_classes, kinds), ABSTAINED)
         prior[:, : data.n_classes] = diagonal_concentration(data.n_classes, RIGHT)
         return counts + prior

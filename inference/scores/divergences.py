@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
+from ...data.arrays import cross_counts
 from ..fitted.confusions import mean_confusions
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, fitted_of
@@ -101,15 +102,15 @@ def empirical_confusions(
     if annotations.gold is None:
         raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}, or actual=")
     shape = (annotations.n_classes, annotations.n_categories)
-    size, truth = shape[0] * shape[1], np.asarray(annotations.gold)[annotations.task]
+    truth = np.asarray(annotations.gold)[annotations.task]
     known = truth >= 0
-    cell = truth[known].astype(np.int64) * shape[1] + np.asarray(annotations.label)[known]
+    codes = truth[known], np.asarray(annotations.label)[known]
     weight = None if annotations.count is None else np.asarray(annotations.count)[known]
-    whole = np.bincount(cell, weight, size).reshape(shape)
+    whole = cross_counts(shape, *codes, weight=weight)
     of_workers: np.ndarray = np.zeros((0, *shape))
     if annotations.named:
-        cell += np.asarray(annotations.worker, np.int64)[known] * size
-        of_workers = np.bincount(cell, weight, annotations.n_workers * size).reshape(-1, *shape)
+        worker = np.asarray(annotations.worker)[known]
+        of_workers = cross_counts((annotations.n_workers, *shape), worker, *codes, weight=weight)
     return _shares(of_workers, smoothing), _shares(whole, smoothing)
 
 

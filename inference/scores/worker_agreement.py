@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ...data import AnnotationError, Annotations
 from ...data.agreement import METRICS, VoteAgreement, beyond_chance, class_weights, distances
-from ...data.arrays import counts
+from ...data.arrays import counts, cross_counts
 from ...data.cards import never_raising
 from ...data.description import count_text
 from ..fitted.error_correlation import error_correlation
@@ -359,9 +359,7 @@ def _votes_of_workers(annotations: Annotations) -> _Votes:
     """Return the shares of classes by worker and task; repeated annotations have one place together."""
     pair = np.asarray(annotations.task, np.int64) * annotations.n_workers + np.asarray(annotations.worker)
     pair, place = np.unique(pair, return_inverse=True)
-    cell = place * annotations.n_classes + np.asarray(annotations.label)
-    votes = np.bincount(cell, np.asarray(counts(annotations)), len(pair) * annotations.n_classes)
-    votes = votes.reshape(len(pair), annotations.n_classes)
+    votes = cross_counts((len(pair), annotations.n_classes), place, annotations.label, weight=counts(annotations))
     share = votes / votes.sum(1, keepdims=True)
     return _Votes(pair // annotations.n_workers, pair % annotations.n_workers, share)
 

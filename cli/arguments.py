@@ -127,7 +127,7 @@ def read_annotations(request: Request) -> Annotations:
     if request.tidy:
         options["tidy"] = True
     if request.merge:
-        options["merge"] = dict(_merge(pair) for pair in request.merge)
+        options["merge"] = _by_label("--merge", request.merge, "LABEL=LABEL is needed, such as Yess=Yes")
     if request.ordered is not None:
         options["ordered"] = request.ordered
     if request.no_worker:
@@ -139,7 +139,8 @@ def read_annotations(request: Request) -> Annotations:
     if request.truth_classes is not None:
         options["truth_classes"] = class_names(request.truth_classes)
     if request.meaning:
-        options["meaning"] = dict(_meaning(pair) for pair in request.meaning)
+        needed = "LABEL=left, LABEL=right or LABEL=tie is needed, such as 0=left"
+        options["meaning"] = _by_label("--meaning", request.meaning, needed)
     if request.abstain:
         options["abstain"] = [Written(value) for value in request.abstain]
     if request.gold is not None:
@@ -235,20 +236,19 @@ def _name_and_text(pair: str) -> tuple[str, str]:
     return name, text
 
 
-def _merge(pair: str) -> tuple[str, str]:
-    """Take LABEL=LABEL apart, at the last sign, as a label may have one."""
-    label, equals, other = pair.rpartition("=")
-    if not (equals and label and other):
-        raise ValueError(f"--merge {pair}: LABEL=LABEL is needed, such as Yess=Yes")
-    return label, other
+def _by_label(option: str, pairs: Iterable[str], needed: str) -> dict[str, str]:
+    """Take pairs LABEL=VALUE apart, at the last sign, as a label may have one.
 
-
-def _meaning(pair: str) -> tuple[str, str]:
-    """Take LABEL=SIDE apart, at the last sign, as a label may have one."""
-    label, equals, side = pair.rpartition("=")
-    if not (equals and label):
-        raise ValueError(f"--meaning {pair}: LABEL=left, LABEL=right or LABEL=tie is needed, such as 0=left")
-    return label, side
+    Raises:
+        ValueError: one is no such pair.
+    """
+    found = {}
+    for pair in pairs:
+        label, _, value = pair.rpartition("=")
+        if not (label and value):
+            raise ValueError(f"{option} {pair}: {needed}")
+        found[label] = value
+    return found
 
 
 def _check_engine(pair: str, name: str, method: str) -> None:

@@ -13,7 +13,7 @@ from .abstentions import abstentions_of, resolve_kinds, tell_abstainers
 from .arrays import read_only
 from .columns import Column, Where
 from .errors import AnnotationError
-from .features import feature_names, resolve_features
+from .features import feature_names, resolve_features, resolve_worker_features
 from .gold import resolve_gold
 from .ids import Ids
 from .input_warnings import (
@@ -190,15 +190,8 @@ def build(
             fields["features"] = fields["features"][task.ids.task]
         fields["feature_names"] = feature_names(features, names[0])
     if worker_features is not None and worker is not None:
-        fields["worker_features"] = resolve_features(
-            worker_features,
-            worker.ids,
-            noun="worker",
-            column=names[1],
-            ordered=ordered_workers,
-            option="worker_features",
-            flat=True,
-        )
+        of_workers = resolve_worker_features(worker_features, worker.ids, column=names[1], ordered=ordered_workers)
+        fields["worker_features"] = of_workers
         fields["worker_feature_names"] = feature_names(worker_features, names[1])
     return {name: read_only(value) for name, value in fields.items()}
 

@@ -67,6 +67,14 @@ def resolve_features(
     return _checked(array, ids, names, noun, option, flat)
 
 
+def resolve_worker_features(
+    features: Any, workers: Ids, *, column: str = "worker", ordered: bool = True, known: Ids = NO_NAMES
+) -> np.ndarray:
+    """Return features of workers as :func:`resolve_features` does, a vector each: ``(J, D)``."""
+    about: dict[str, Any] = {"option": "worker_features", "flat": True, "known": known}
+    return resolve_features(features, workers, noun="worker", column=column, ordered=ordered, **about)
+
+
 def feature_names(features: Any, column: str) -> Ids:
     """Return the names of a table's features, which are its columns but for the one of identifiers; else none."""
     return Ids(_indexed(features, column, "features").columns, what="features") if is_frame(features) else NO_NAMES

@@ -32,7 +32,7 @@ from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedCo
 from .parts.model_probabilities import refuse_probabilities
 from .parts.starts import annotation_confusions, graded_confusions, k_means, vote_confusions
 from .parts.story_error import StoryError
-from .parts.truth import named_workers, observe, tasks
+from .parts.truth import named_workers, needed_features, observe, tasks
 from .parts.truth_prior import TruthPrior, class_log_probs
 
 
@@ -154,12 +154,8 @@ def check_start(start: str, membership: str) -> None:
 
 def _gate(annotations: Annotations, n_groups: int) -> Array:
     """Each task's weights over the groups, ``(N, M)``."""
-    if annotations.features is None:
-        raise StoryError(
-            "annotator_groups(gated=True) needs features of the tasks, and the annotations have none; give them with "
-            "Annotations.from_frame(frame, features={task: vector, …})"
-        )
-    x = jnp.asarray(annotations.features).reshape(annotations.n_tasks, -1)
+    features = needed_features(annotations, "annotator_groups(gated=True)")
+    x = jnp.asarray(features).reshape(annotations.n_tasks, -1)
     normal = dist.Normal(0.0, 1.0).expand((x.shape[-1] + 1, n_groups)).to_event(2)
     gate = numpyro.sample("gate", normal, infer={"event_dims": ["feature", "group"]})
     return jax.nn.softmax(x @ gate[:-1] + gate[-1])

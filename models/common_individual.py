@@ -49,17 +49,13 @@ from .parts.scored_annotations import by_classifier
 from .parts.starts import k_means, vote_confusions
 from .parts.story_error import StoryError
 from .parts.switched_kernels import SwitchedKernels
-from .parts.truth import named_workers, observe, tasks
+from .parts.truth import named_workers, needed_features, observe, tasks
 from .parts.truth_prior import TruthPrior
 from .parts.whole_sums import over_all
 
 DIAGONAL, COIN, EMBEDDING, SPREAD = 2.0, 1.0, 20, 5.0  # where nothing is given
 KERNEL = 2.0  # free kernels start at so many times the identity
 DEVIATION = "standard deviation"
-NO_FEATURES = (
-    "common_individual(by_task=True) needs features of the tasks, and the annotations have none; give them with "
-    "Annotations.from_frame(frame, features={task: vector, …}), or by_task=False for a coin of each worker"
-)
 
 
 def common_individual(
@@ -271,8 +267,7 @@ def _switch(
 ) -> tuple[Array, Array, Array | None]:
     """Vectors whose products are the switch's log-odds, ``(J, E)`` and ``(N, E)``, and the coins ``(J, 2)`` or None."""
     if by_task:
-        if annotations.features is None:
-            raise StoryError(NO_FEATURES)
+        needed_features(annotations, "common_individual(by_task=True)", ", or by_task=False for a coin of each worker")
         size = whole("embedding", EMBEDDING if options["embedding"] is None else options["embedding"])
         hidden = None if options["hidden"] is None else whole("hidden", options["hidden"])
         workers, of_tasks = unit_embeddings(annotations, size, hidden, bias=options["bias"] is not None)

@@ -47,15 +47,11 @@ from .parts.emissions import Confusion, Emission, PerAnnotation
 from .parts.model_probabilities import refuse_probabilities
 from .parts.scored_annotations import by_classifier
 from .parts.story_error import StoryError
-from .parts.truth import named_workers, observe, tasks
+from .parts.truth import named_workers, needed_features, observe, tasks
 from .parts.truth_prior import TruthPrior, differs_by_task
 
 EMBEDDING = 16
 DEVIATION = "standard deviation"
-NO_FEATURES = (
-    "confusion_from_features(by_task=True) needs features of the tasks, and the annotations have none; give them with "
-    "Annotations.from_frame(frame, features={task: vector, …}), or by_task=False for one matrix of each worker"
-)
 
 
 def confusion_from_features(
@@ -135,8 +131,9 @@ def checked_by_task(annotations: Annotations, by_task: bool | None, prior_by_tas
     """
     if by_task is None:
         return annotations.features is not None and prior_by_task
-    if by_task and annotations.features is None:
-        raise StoryError(NO_FEATURES)
+    if by_task:
+        instead = ", or by_task=False for one matrix of each worker"
+        needed_features(annotations, "confusion_from_features(by_task=True)", instead)
     return bool(by_task)
 
 

@@ -34,9 +34,8 @@ from ..densities.evidence import Gold
 from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
 from ..engines.minibatch_em import BATCH
 from ..fitted.by_rule import ByRule
-from .training import checked_network, train
+from .training import checked_network, refuse_nameless, train
 from .two_step import with_known
-from .worker_networks import refuse_nameless
 
 PACE = 0.1  # of the aggregator's numbers, in units of its parameters, as of crowd_layer
 SPREAD = 5.0  # standard deviation of each of the aggregator's numbers
@@ -71,7 +70,7 @@ def fit_max_mig(
         StoryError: there is no classifier, or the tasks have no features.
         ValueError: an option of the training that cannot be.
     """
-    refuse_nameless(name, annotations)
+    refuse_nameless(f"{name} learns what each worker annotates", annotations)
     network = checked_network(name, annotations, classifier)
     batch = {"batch_size": min(BATCH, annotations.n_tasks)}
     options = batch | {option: value for option, value in options.items() if value is not None}

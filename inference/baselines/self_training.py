@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 from jax import Array
 
-from ...data import AnnotationError, Annotations
+from ...data import Annotations
 from ...data.errors import check_name, warn
 from ...data.numbers import real_number, truth_value, whole_number
 from ..densities.enumerated import Parameters
@@ -42,6 +42,7 @@ from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .fit_baseline import BASELINES, fit_baseline
 from .imbalance import imbalance_ratio
+from .training import refuse_nameless
 
 SELECTIONS = ("distribution", "confidence", "random")
 
@@ -88,11 +89,7 @@ def self_train(
     held_out = real_number("held_out", held_out, least=0, below=1)
     check_name("select", select, SELECTIONS)
     anew = truth_value("anew", anew)
-    if annotations.worker is None or annotations.abstains:
-        raise AnnotationError(
-            "self-training annotates for workers, and needs their names and no abstentions; leave these out by "
-            "annotations.of_classes()"
-        )
+    refuse_nameless("self-training annotates for workers", annotations)
     checkpoints.check_new()
     annotations = annotations.replace(mirrored=None)  # annotations that a story makes up were shown in no order
     given = {"growth": growth, "select": select, "anew": anew, "seed": seed, "watch": watch, **options}

@@ -9,10 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...data import Annotations
+from ...data import AnnotationError, Annotations
 from ...data.padding import anonymous
 from ...models import Classifier, StoryError
 from ...models.parts.classifier import Network
+from ...models.parts.truth import needed_features
 from ..densities.model import Model
 from ..densities.program_cache import use_program_cache
 from ..engines import same_fit
@@ -85,6 +86,22 @@ def train(
     return Trained({name: np.asarray(value) for name, value in found.items()}, outcome.history, findings)
 
 
+def refuse_nameless(why: str, annotations: Annotations) -> None:
+    """Refuse annotations without workers' names, and abstentions.
+
+    Args:
+        why: what is done for the workers, for the message.
+        annotations: the data.
+
+    Raises:
+        AnnotationError: no worker is named, or there are abstentions.
+    """
+    if annotations.worker is None or annotations.abstains:
+        raise AnnotationError(
+            f"{why}, and needs their names and no abstentions; leave these out by annotations.of_classes()"
+        )
+
+
 def checked_network(name: str, annotations: Annotations, classifier: Network | Classifier | None) -> Classifier:
     """The classifier, where there is one and the tasks have the features that it needs.
 
@@ -93,9 +110,5 @@ def checked_network(name: str, annotations: Annotations, classifier: Network | C
     """
     if classifier is None:
         raise StoryError(f"{name} learns a classifier of the tasks and labels by it: give classifier=, such as 'mlp'")
-    if annotations.features is None:
-        raise StoryError(
-            "the classifier needs features of the tasks, and the annotations have none; give them with "
-            "Annotations.from_frame(frame, features={task: vector, …})"
-        )
+    needed_features(annotations, "the classifier")
     return classifier if isinstance(classifier, Classifier) else Classifier(classifier)

@@ -21,7 +21,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
-from ...data import AnnotationError, Annotations
+from ...data import Annotations
 from ...models import Classifier, observe, tasks
 from ...models.parts.classifier import Network
 from ...models.parts.scored_annotations import Heads, Taught, focused
@@ -29,7 +29,7 @@ from ...models.parts.worker_heads import AVERAGING, WorkerHeads
 from ..densities.evidence import Gold
 from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
 from ..fitted.by_rule import ByRule
-from .training import checked_network, train
+from .training import checked_network, refuse_nameless, train
 from .two_step import with_known
 
 ITERATIONS = 200  # of the weights of the average at the most
@@ -65,7 +65,7 @@ def fit_worker_network(
         StoryError: there is no classifier, the tasks have no features, or the focus cannot be.
         ValueError: an option of the training that cannot be.
     """
-    refuse_nameless(name, annotations)
+    refuse_nameless(f"{name} learns what each worker annotates", annotations)
     network = WorkerHeads.of(checked_network(name, annotations, classifier), annotations.n_workers)
     options = {option: value for option, value in options.items() if value is not None}
     found = train(
@@ -95,19 +95,6 @@ def fit_worker_network(
         history=found.history,
         findings=found.findings,
     )
-
-
-def refuse_nameless(name: str, annotations: Annotations) -> None:
-    """Refuse annotations without workers' names, and abstentions.
-
-    Raises:
-        AnnotationError: no worker is named, or there are abstentions.
-    """
-    if annotations.worker is None or annotations.abstains:
-        raise AnnotationError(
-            f"{name} learns what each worker annotates, and needs their names and no abstentions; leave these out by "
-            "annotations.of_classes()"
-        )
 
 
 def averaging_weights(annotations: Annotations, heads: np.ndarray) -> np.ndarray:

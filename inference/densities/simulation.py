@@ -10,7 +10,7 @@ from numpyro import handlers
 
 from ...data import Annotations, Ids, unknown_name
 from ...data.abstentions import abstentions_of
-from ...data.features import resolve_features
+from ...data.features import resolve_features, resolve_worker_features
 from ...models import Story, find_story
 from ...models.parts.abstaining import SITE
 from ...models.parts.general import apply_parts
@@ -87,15 +87,7 @@ def simulate(
     if features is not None:
         features = resolve_features(features, tasks, noun="task", column="task", ordered=True)
     if worker_features is not None:
-        worker_features = resolve_features(
-            worker_features,
-            workers,
-            noun="worker",
-            column="worker",
-            ordered=True,
-            option="worker_features",
-            flat=True,
-        )
+        worker_features = resolve_worker_features(worker_features, workers)
     abstentions = abstentions_of("abstain" if abstain is None and abstain_rate is not None else abstain)
     parameters = dict(parameters or {}) | _rates(abstain_rate, n_workers, n_classes, len(abstentions))
     rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ import pandas as pd
 from jax import Array
 
 from ...data import Annotations, Ids
-from ...data.features import checked_features, resolve_features
+from ...data.features import checked_features, resolve_worker_features
 from ...data.frames import is_frame
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
@@ -45,16 +45,7 @@ def new_worker_confusions(
     fitted = fitted_of(fit)
     _check_story(fitted)
     workers = _ids(worker_features)
-    features = resolve_features(
-        worker_features,
-        workers,
-        noun="worker",
-        column="worker",
-        ordered=True,
-        option="worker_features",
-        flat=True,
-        known=fitted.data.worker_feature_names,
-    )
+    features = resolve_worker_features(worker_features, workers, known=fitted.data.worker_feature_names)
     expected = np.asarray(fitted.data.worker_features).shape[1]
     if features.shape[1] != expected:
         raise ValueError(

@@ -8,7 +8,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from ...data import Annotations
-from ...models import StoryError
+from ...models.parts.truth import needed_features
 from .module_classifier import CHUNK, as_inputs
 
 OURS = ("batch_sampler", "batch_size", "dataset", "drop_last", "sampler", "shuffle")  # of a DataLoader's arguments
@@ -30,13 +30,8 @@ class TaskInputs:
     def __init__(self, annotations: Annotations, dataset: Dataset | None, loader: Mapping[str, Any] | None) -> None:
         self.n_tasks, self.dataset, self.loader = annotations.n_tasks, dataset, dict(loader or {})
         if dataset is None:
-            if annotations.features is None:
-                raise StoryError(
-                    "the classifier needs features of the tasks, and the annotations have none; give them with "
-                    "Annotations.from_frame(frame, features={task: vector, …}), or dataset=, a torch Dataset of the "
-                    "tasks"
-                )
-            self.features = as_inputs(annotations.features)
+            instead = ", or dataset=, a torch Dataset of the tasks"
+            self.features = as_inputs(needed_features(annotations, "the classifier", instead))
             return
         n_items = len(dataset)  # type: ignore[arg-type]
         if n_items != self.n_tasks:

@@ -32,6 +32,7 @@ from ...data import Annotations, unknown_name
 from ...data.numbers import truth_value
 from .contract import promised
 from .story_error import StoryError
+from .truth import needed_features
 from .truth_prior import ClassPrior
 
 if TYPE_CHECKING:  # half a second to import, which only classifiers are worth
@@ -163,12 +164,8 @@ class Classifier(ClassPrior):
         Raises:
             StoryError: the tasks have no features, or the network's logits are not ``(N, K)``.
         """
-        if annotations.features is None:
-            raise StoryError(
-                "the classifier needs features of the tasks, and the annotations have none; give them with "
-                "Annotations.from_frame(frame, features={task: vector, …})"
-            )
-        return self.log_probs(jnp.asarray(annotations.features), annotations.n_classes)
+        features = jnp.asarray(needed_features(annotations, "the classifier"))
+        return self.log_probs(features, annotations.n_classes)
 
     def log_probs(self, x: Array, n_classes: int) -> Array:
         """Log-probabilities ``(n, K)`` of features ``(n, ...)``, at the weights that handlers give."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -173,6 +173,25 @@ def named_workers(annotations: Annotations) -> int:
             "annotator_groups with membership='answer', which needs no names"
         )
     return annotations.n_workers
+
+
+def needed_features(annotations: Annotations, what: str, instead: str = "") -> Any:
+    """The tasks' features, ``(N, ...)``, as the annotations have them.
+
+    Args:
+        annotations: the data.
+        what: what needs them, for the message.
+        instead: what else would do, after a comma.
+
+    Raises:
+        StoryError: the tasks have none.
+    """
+    if annotations.features is None:
+        raise StoryError(
+            f"{what} needs features of the tasks, and the annotations have none; give them with "
+            f"Annotations.from_frame(frame, features={{task: vector, …}}){instead}"
+        )
+    return annotations.features
 
 
 def ordered_classes(annotations: Annotations, what: str = "this story") -> int:

@@ -208,8 +208,8 @@ def test_arviz_data_name_the_kinds_and_the_rates(svi):
     assert svi.idata["observed_data"]["kind"].values.tolist()[-2:] == ABSTAIN
 
 
-def test_heat_maps_have_columns_of_abstentions(svi):
-    ax = plot_confusions(svi, workers=[0, 4])[0]
+def test_heat_maps_have_columns_of_abstentions(em):
+    ax = plot_confusions(em, workers=[0, 4])[0]
     assert ax.images[0].get_array().shape == (2, 4)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["0", "1"]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1", *ABSTAIN]

@@ -36,9 +36,10 @@ def test_the_number_of_kinds_of_workers_is_found_by_held_out_annotations(found):
     assert "groups=2, chosen of 3" in repr(found)
 
 
-def test_the_scores_are_those_of_compare(found):
-    table = cp.compare(found.fits, folds=2, seed=3, progress=False)
-    pd.testing.assert_frame_equal(found.comparison, table)
+def test_the_scores_are_those_of_compare(two_kinds):
+    options = {"folds": 2, "seed": 3, "progress": False}
+    chosen = cp.choose("dawid_skene", two_kinds, {"diagonal": [1.0, 4.0]}, **options)
+    pd.testing.assert_frame_equal(chosen.comparison, cp.compare(chosen.fits, **options))
 
 
 @pytest.mark.parametrize(

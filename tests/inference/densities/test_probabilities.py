@@ -106,11 +106,13 @@ def test_update_takes_probabilities_of_new_tasks_and_keeps_the_old(fitted):
     assert not np.isclose(old, new, rtol=0.5)
 
 
-def test_fits_with_other_probabilities_are_not_compared(fitted):
+def test_a_fit_without_models_says_so_and_is_not_compared_with_one_that_has_them(fitted):
     fit, _ = fitted
-    other = cp.fit("one_coin", fit.annotations.replace(model_scores=None, model_reference=None, models=cp.data.Ids()))
+    alone = cp.fit("one_coin", fit.annotations.replace(model_scores=None, model_reference=None, models=cp.data.Ids()))
     with pytest.raises(ValueError, match="other probabilities of the model 'gpt'"):
-        cp.stack({"with": fit, "without": other}, weights={"with": 1.0})
+        cp.stack({"with": fit, "without": alone}, weights={"with": 1.0})
+    with pytest.raises(AnnotationError, match="no model's probabilities were given"):
+        _ = alone.models
 
 
 def test_the_report_says_that_its_code_leaves_them_out(fitted, tmp_path):
@@ -118,13 +120,6 @@ def test_the_report_says_that_its_code_leaves_them_out(fitted, tmp_path):
     page = fit.report(tmp_path / "page.html", checks=False).read_text(encoding="utf-8")
     assert "The fit was given probabilities by gpt" in page
     assert "Models whose probabilities were given" in page
-
-
-def test_a_fit_without_models_says_so(fitted):
-    fit, _ = fitted
-    alone = cp.fit("one_coin", fit.annotations.replace(model_scores=None, model_reference=None, models=cp.data.Ids()))
-    with pytest.raises(AnnotationError, match="no model's probabilities were given"):
-        _ = alone.models
 
 
 def test_auto_takes_them(fitted):

@@ -406,6 +406,13 @@ def test_a_ready_made_network_comes_back_from_a_file_with_its_statistics(digits,
     np.testing.assert_array_equal(again.predict_proba(x), digits.predict_proba(x))
 
 
+@pytest.fixture(scope="module")
+def of_images(annotations):
+    images = annotations.replace(features=np.random.default_rng(0).normal(size=(N_TASKS, 8, 8)).astype(np.float32))
+    with warnings.catch_warnings(action="ignore"):
+        return cp.fit("dawid_skene", images, classifier="logistic", max_iterations=2, progress=False)
+
+
 @pytest.mark.parametrize(
     ("x", "message"),
     [
@@ -418,13 +425,13 @@ def test_a_ready_made_network_comes_back_from_a_file_with_its_statistics(digits,
         (np.full((1, 8, 8), np.inf), r"x, row 0, place \(0, 0\): inf is not finite"),
     ],
 )
-def test_features_that_cannot_be_predicted_from_are_refused(digits, x, message):
+def test_features_that_cannot_be_predicted_from_are_refused(of_images, x, message):
     with pytest.raises(ValueError, match=message):
-        digits.predict_proba(x)
+        of_images.predict_proba(x)
 
 
-def test_no_features_have_no_predictions(digits):
-    assert digits.predict_proba(np.zeros((0, 8, 8))).shape == (0, 10)
+def test_no_features_have_no_predictions(of_images):
+    assert of_images.predict_proba(np.zeros((0, 8, 8))).shape == (0, 3)
 
 
 def test_a_fit_without_a_classifier_predicts_nothing(annotations, given):

@@ -1,6 +1,7 @@
 """EM over chunks of a scan gives what EM gives in memory, goes on where it stopped, and refuses what it cannot do."""
 
 import re
+import warnings
 from functools import partial
 
 import jax
@@ -151,6 +152,17 @@ def test_labels_workers_and_derived_quantities_are_those_in_memory(pair):
     assert "share_of_labels" in str(streamed.summary())
 
 
+@pytest.fixture(scope="module")
+def streamed(tmp_path_factory):
+    """A streamed fit in several chunks, of two passes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(on_disk, "MOST_ROWS", 100)
+        patch.setattr(on_disk, "LEAST_ROWS", 50)
+        scan = written(tmp_path_factory.mktemp("scan"), table(3))
+        with warnings.catch_warnings(action="ignore", category=cp.ConvergenceWarning):
+            return cp.fit("dawid_skene", scan, max_iterations=2, progress=False)
+
+
 PROPERTIES_IN_MEMORY = {
     *("annotations", "beats", "expected", "labels", "probabilities", "posterior", "entropies", "tasks", "ranking"),
     *("posterior_of_workers", "with_uncertainty", "modes", "mode_labels", "models", "idata", "n_mixture_draws"),
@@ -167,8 +179,7 @@ VIEWS_IN_MEMORY = [
 ]
 
 
-def test_what_stays_on_the_disk_says_where_it_is_to_be_had(pair):
-    streamed = pair[0]
+def test_what_stays_on_the_disk_says_where_it_is_to_be_had(streamed):
     said = r"needed in memory.*Annotations\.from_parquet\(path\).*iter_labels\(\).*write_labels\(path\).*folder=…\)"
     for view in VIEWS_IN_MEMORY:
         with pytest.raises(TypeError, match=said):
@@ -183,8 +194,7 @@ def test_what_stays_on_the_disk_says_where_it_is_to_be_had(pair):
         streamed.lables  # noqa: B018
 
 
-def test_labels_are_written_as_a_data_set_or_not_at_all(pair, tmp_path, monkeypatch):
-    streamed, _ = pair
+def test_labels_are_written_as_a_data_set_or_not_at_all(streamed, tmp_path, monkeypatch):
     folder = streamed.write_labels(tmp_path / "labels")
     found = pd.read_parquet(folder)
     expected = pd.concat(list(streamed.iter_labels()))

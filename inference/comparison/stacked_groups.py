@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import json
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..fitted.fitted import Fitted, label_draws
-from ..fitted.named_draws import coords_of, parameter_dataset
+from ..fitted.named_draws import NamedArrays, Variable, coords_of, parameter_arrays
 from ..fitted.posterior import Posterior
 from ..storage.arviz_groups import AFFORDABLE, FIT_GROUP, TRUTH_PROBABILITY, constants_of, observed_of, provenance
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 CONFUSION = "worker_confusion"
 """The workers' confusion matrices in the draws, whatever the stories' own parameters are called."""
 
 
-def stacked_groups(averaged: Posterior) -> dict[str, xr.Dataset]:
+def stacked_groups(averaged: Posterior) -> dict[str, NamedArrays]:
     """Groups of an average, each of whose fits has draws: see :meth:`crowdppl.Fit.to_idata`."""
-    import xarray as xr
-
     annotations = averaged.annotations
     parts = [fitted.thinned(max(1, round(averaged.n_mixture_draws * weight))) for fitted, weight in averaged.weighty]
     first = parts[0]
@@ -33,27 +27,25 @@ def stacked_groups(averaged: Posterior) -> dict[str, xr.Dataset]:
         return np.concatenate(values, axis=1)
 
     draws = {name: mixture([np.asarray(fitted.draws[name]) for fitted in parts]) for name in shared}
-    posterior = parameter_dataset(draws, first.dims, annotations, first.model.hyperparameters)
+    posterior = parameter_arrays(draws, first.dims, annotations, first.model.hyperparameters)
     n_draws = sum(fitted.shape[1] for fitted in parts)
-    posterior = posterior.assign_coords(chain=[0], draw=np.arange(n_draws))
+    posterior = posterior.with_more(coords={"chain": np.arange(1), "draw": np.arange(n_draws)})
     labels = ("task", "truth")
     if n_draws * annotations.n_tasks * annotations.n_classes <= AFFORDABLE:
-        values = mixture([label_draws(fitted) for fitted in parts])
-        posterior[TRUTH_PROBABILITY] = (("chain", "draw", *labels), values)
-        posterior = posterior.assign_coords(coords_of(annotations, labels))
+        of_tasks: Variable = (("chain", "draw", *labels), mixture([label_draws(fitted) for fitted in parts]))
+        posterior = posterior.with_more({TRUTH_PROBABILITY: of_tasks}, coords_of(annotations, labels))
     n_entries = annotations.n_workers * annotations.n_classes * annotations.n_categories
     if annotations.named and n_draws * n_entries <= AFFORDABLE:
         by_worker = ("worker", "truth", "kind" if annotations.abstains else "annotation")
-        values = mixture([fitted.confusion_draws for fitted in parts])
-        posterior[CONFUSION] = (("chain", "draw", *by_worker), values)
-        posterior = posterior.assign_coords(coords_of(annotations, by_worker))
+        of_workers: Variable = (("chain", "draw", *by_worker), mixture([fitted.confusion_draws for fitted in parts]))
+        posterior = posterior.with_more({CONFUSION: of_workers}, coords_of(annotations, by_worker))
     return {
-        "posterior": posterior.assign_attrs(_provenance(averaged)),
+        "posterior": posterior.with_more(attrs=_provenance(averaged)),
         "observed_data": observed_of(annotations),
         "constant_data": constants_of(annotations),
-        FIT_GROUP: xr.Dataset(
-            {"label_probability": (labels, averaged.posterior), "weight": ("story", averaged.weights.to_numpy())},
-            coords_of(annotations, labels) | {"story": list(averaged.weights.index)},
+        FIT_GROUP: NamedArrays(
+            {"label_probability": (labels, averaged.posterior), "weight": (("story",), averaged.weights.to_numpy())},
+            coords_of(annotations, labels) | {"story": np.array(list(averaged.weights.index))},
         ),
     }
 

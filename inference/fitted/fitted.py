@@ -31,7 +31,7 @@ from ..engines.finding import ConvergenceWarning, Finding
 from ..engines.outcome import Outcome
 from ..sources.on_disk import Files, OnDiskError
 from . import by_batch
-from .named_draws import parameter_dataset
+from .named_draws import NamedArrays, parameter_arrays
 from .origin import here_and_now
 
 if TYPE_CHECKING:
@@ -273,10 +273,15 @@ class Fitted:
         """
         return jax.lax.map(lambda chain: jax.lax.map(lambda row: function(*row), chain), (self.draws, *beside))
 
+    @property
+    def named_arrays(self) -> NamedArrays:
+        """The arrays of :attr:`named_draws`."""
+        return self._named(self.draws, self.dims)
+
     @cached_property
     def named_draws(self) -> xr.Dataset:
         """The parameters' draws, with the dimensions chain, draw and named others; a mode is the only draw."""
-        return self._dataset(self.draws, self.dims)
+        return self.named_arrays.dataset()
 
     @cached_property
     def parameters(self) -> xr.Dataset:
@@ -337,7 +342,7 @@ class Fitted:
         else:
             means, dims = by_batch.derived_means(self.model, self.files, self.draws)
         values = {name: value[None, None] for name, value in means.items()}
-        return self._dataset(values, dims).isel(chain=0, draw=0, drop=True) if values else xr.Dataset()
+        return self._named(values, dims).dataset().isel(chain=0, draw=0, drop=True) if values else xr.Dataset()
 
     def derived_draws(self, *names: str) -> xr.Dataset:
         """The derived quantities in each draw, with the dimensions chain and draw; all of them unless some are named.
@@ -349,16 +354,16 @@ class Fitted:
         for name in names:
             if name not in known:
                 raise unknown_name("derived quantity", name, known)
-        return self._dataset(self._cut(_derived_draws(self.at_size, names or tuple(known)), leading=2), known)
+        return self._named(self._cut(_derived_draws(self.at_size, names or tuple(known)), leading=2), known).dataset()
 
     def _cut(self, values: Mapping[str, Array], leading: int) -> dict[str, np.ndarray]:
         """Derived quantities of the annotations' own sizes."""
         arrays = {name: np.asarray(value) for name, value in values.items()}
         return cut(arrays, self._derived_dims, self.annotations, leading)
 
-    def _dataset(self, values: Mapping[str, np.ndarray], dims: Dims) -> xr.Dataset:
+    def _named(self, values: Mapping[str, np.ndarray], dims: Dims) -> NamedArrays:
         names = self.annotations if self.files is None else self.files.store.names()
-        return parameter_dataset(values, dims, names, self.model.hyperparameters)
+        return parameter_arrays(values, dims, names, self.model.hyperparameters)
 
     @cached_property
     def _derived_dims(self) -> Dims:

@@ -1,9 +1,10 @@
-"""Arrays by site as xarray datasets, with named tasks, workers and classes."""
+"""Arrays by site with named tasks, workers and classes, and as xarray datasets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,13 +18,57 @@ if TYPE_CHECKING:
 RENAMED = {"class": "truth"}  # a story's plate may not bear the name of the site ``truth``; a dimension may
 
 
-def parameter_dataset(
+Variable: TypeAlias = tuple[tuple[str, ...], np.ndarray] | tuple[tuple[str, ...], np.ndarray, dict[str, str]]
+"""Dimensions, values, and what may be said of them."""
+
+
+@dataclass(frozen=True)
+class NamedArrays:
+    """What a dataset of xarray's holds: arrays with named dimensions.
+
+    A fit is written to files without xarray, which takes longer to import than the fit takes.
+
+    Args:
+        variables: by name.
+        coords: the ids along a dimension, by its name.
+        attrs: text about all of it.
+    """
+
+    variables: Mapping[str, Variable]
+    coords: Mapping[str, np.ndarray] = field(default_factory=dict)
+    attrs: Mapping[str, str] = field(default_factory=dict)
+
+    def with_more(
+        self,
+        variables: Mapping[str, Variable] | None = None,
+        coords: Mapping[str, np.ndarray] | None = None,
+        attrs: Mapping[str, str] | None = None,
+    ) -> NamedArrays:
+        """These and others."""
+        return NamedArrays(
+            {**self.variables, **(variables or {})}, {**self.coords, **(coords or {})}, {**self.attrs, **(attrs or {})}
+        )
+
+    def without(self, names: Iterable[str]) -> NamedArrays:
+        """These without some of the variables and coordinates."""
+        left_out = set(names)
+        variables = {name: value for name, value in self.variables.items() if name not in left_out}
+        return NamedArrays(variables, {dim: ids for dim, ids in self.coords.items() if dim not in left_out}, self.attrs)
+
+    def dataset(self) -> xr.Dataset:
+        """The dataset."""
+        import xarray as xr
+
+        return xr.Dataset(dict(self.variables), dict(self.coords), dict(self.attrs))
+
+
+def parameter_arrays(
     draws: Mapping[str, np.ndarray],
     dims: Mapping[str, tuple[str, ...]],
     annotations: Annotations,
     hyperparameters: Mapping[str, Any],
-) -> xr.Dataset:
-    """Draws ``(chain, draw, ...)`` as a dataset with dimensions named by plates and events.
+) -> NamedArrays:
+    """Draws ``(chain, draw, ...)`` with dimensions named by plates and events.
 
     Args:
         draws: by site.
@@ -31,15 +76,13 @@ def parameter_dataset(
         annotations: whose tasks, workers and classes give the coordinates.
         hyperparameters: of the story, which name the families of workers.
     """
-    import xarray as xr
-
     names = {site: ("chain", "draw", *(RENAMED.get(dim, dim) for dim in dims[site])) for site in draws}
     variables = {site: (names[site], value) for site, value in draws.items()}
     wanted = {dim for site_dims in names.values() for dim in site_dims}
     coords = coords_of(annotations, wanted)
     coords |= {dim: values for dim, values in coordinates(hyperparameters).items() if dim in wanted}
     shape = next((values.shape[:2] for values in draws.values()), (0, 0))
-    return xr.Dataset(variables, coords | {"chain": np.arange(shape[0]), "draw": np.arange(shape[1])})
+    return NamedArrays(variables, coords | {"chain": np.arange(shape[0]), "draw": np.arange(shape[1])})
 
 
 def coords_of(annotations: Annotations, dims: Iterable[str]) -> dict[str, np.ndarray]:

@@ -17,7 +17,7 @@ from ..densities.enumerated import Density, Parameters
 from ..densities.prior import log_prior_by_site, prior_draws
 from ..densities.programs import compiled
 from .fitted import Fitted
-from .named_draws import parameter_dataset
+from .named_draws import NamedArrays, parameter_arrays
 from .pointwise import rounds, row_scores
 from .posterior import Posterior, fitted_of
 
@@ -42,7 +42,7 @@ def posterior_predictive(fit: Posterior | Fitted, *, seed: int = 0) -> xr.Datase
     return _dataset(truth, new, fitted.annotations)
 
 
-def prior(fitted: Fitted, n: int, *, seed: int = 0) -> tuple[xr.Dataset, xr.Dataset]:
+def prior(fitted: Fitted, n: int, *, seed: int = 0) -> tuple[NamedArrays, np.ndarray]:
     """Draws from the story's prior on the fitted design, as one chain.
 
     Args:
@@ -51,14 +51,13 @@ def prior(fitted: Fitted, n: int, *, seed: int = 0) -> tuple[xr.Dataset, xr.Data
         seed: the same seed gives the same draws.
 
     Returns:
-        the parameters with the dimensions chain, draw and named others; and true labels and annotations in the form of
-        :func:`posterior_predictive`.
+        the parameters with the dimensions chain, draw and named others; and annotations, ``(1, n, A)``.
     """
     drawn = prior_draws(fitted.model, fitted.data, jax.random.split(jax.random.key(seed), n))
     one_chain = {name: np.asarray(value)[None] for name, value in drawn.items()}
     parameters = {name: value for name, value in one_chain.items() if name in fitted.draws}
-    new = _dataset(one_chain["truth"], one_chain["annotation"], fitted.annotations)
-    return parameter_dataset(parameters, fitted.dims, fitted.annotations, fitted.model.hyperparameters), new
+    named = parameter_arrays(parameters, fitted.dims, fitted.annotations, fitted.model.hyperparameters)
+    return named, one_chain["annotation"]
 
 
 def predicted(fitted: Fitted, unit: Unit, *, seed: int = 0) -> np.ndarray:
@@ -100,11 +99,9 @@ def independent(fitted: Fitted) -> bool:
     return found[0]
 
 
-def log_prior(fitted: Fitted) -> xr.Dataset:
+def log_prior(fitted: Fitted) -> NamedArrays:
     """The log-density of each parameter's prior in each draw: by site, with the dimensions chain and draw."""
-    import xarray as xr
-
-    return xr.Dataset({name: (("chain", "draw"), np.asarray(value)) for name, value in _log_prior(fitted).items()})
+    return NamedArrays({name: (("chain", "draw"), np.asarray(value)) for name, value in _log_prior(fitted).items()})
 
 
 def _dataset(truth: Any, annotation: Any, annotations: Annotations) -> xr.Dataset:

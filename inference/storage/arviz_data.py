@@ -13,6 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+import numpy as np
+
+from ..fitted.named_draws import NamedArrays
+
 if TYPE_CHECKING:
     import arviz as az
     import xarray as xr
@@ -22,17 +26,16 @@ if TYPE_CHECKING:
 ENGINE: Literal["h5netcdf"] = "h5netcdf"
 
 
-def make_idata(groups: Mapping[str, xr.Dataset]) -> IData:
+def make_idata(groups: Mapping[str, NamedArrays | xr.Dataset]) -> IData:
     """Put groups together: an ``InferenceData`` with ArviZ 0.23, a ``DataTree`` with ArviZ 1 and later.
 
     Args:
-        groups: dataset by group name, such as ``posterior`` with dimensions chain, draw, ...
+        groups: arrays by group name, such as ``posterior`` with dimensions chain, draw, ...
     """
     import xarray as xr
 
-    if is_tree():
-        return xr.DataTree.from_dict(dict(groups))
-    return _inference_data(groups)
+    datasets = {name: of.dataset() if isinstance(of, NamedArrays) else of for name, of in groups.items()}
+    return xr.DataTree.from_dict(datasets) if is_tree() else _inference_data(datasets)
 
 
 def group(idata: IData, name: str) -> xr.Dataset:
@@ -58,27 +61,65 @@ def groups(idata: IData) -> list[str]:
 
 def save_netcdf(idata: IData, path: str | os.PathLike[str]) -> Path:
     """Write every group to one netCDF file: see :func:`write_groups`."""
-    return write_groups({name: group(idata, name) for name in groups(idata)}, path)
+    return write_groups({name: _arrays_of(group(idata, name)) for name in groups(idata)}, path)
 
 
-def write_groups(groups: Mapping[str, xr.Dataset], path: str | os.PathLike[str]) -> Path:
+def write_groups(groups: Mapping[str, NamedArrays], path: str | os.PathLike[str]) -> Path:
     """Write groups to one netCDF file, which either line of ArviZ opens with ``az.from_netcdf``.
 
-    An existing file is replaced once the new one is complete. Coordinates keep their types: text, numbers and
-    truth values as netCDF has them, others (UUIDs, dates, tuples, a mixture) as text with JSON beside it.
+    It has what ``xarray.Dataset.to_netcdf`` writes of the same arrays. An existing file is replaced once the new one is
+    complete. Coordinates keep their types: text, numbers and truth values as netCDF has them, others (UUIDs, dates,
+    tuples, a mixture) as text with JSON beside it.
 
     Raises:
         AnnotationError: an id is of a type that cannot be saved.
     """
+    import h5netcdf
+
     path = Path(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        for i, (name, dataset) in enumerate(groups.items()):
-            dataset.to_netcdf(part, mode="a" if i else "w", group=name, engine=ENGINE)
+        with h5netcdf.File(part, "w") as file:
+            for name, arrays in groups.items():
+                _write_group(file.create_group(name), arrays)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
     return path
+
+
+def _write_group(group: Any, arrays: NamedArrays) -> None:
+    """Write arrays to a group of a file of h5netcdf's, encoded as xarray does: NaN for what is missing, text, bools."""
+    import h5py
+
+    variables = {**arrays.variables, **{dim: ((dim,), values) for dim, values in arrays.coords.items()}}
+    for dims, values, *_ in variables.values():
+        for dim, length in zip(dims, np.shape(values), strict=True):
+            if dim not in group.dimensions:
+                group.dimensions[dim] = length
+    for name, (dims, values, *said) in variables.items():
+        values, attrs = np.asarray(values), dict(said[0] if said else {})
+        missing, kind = None, values.dtype
+        if kind.kind == "b":
+            values, attrs = values.astype(np.int8), attrs | {"dtype": "bool"}
+        elif kind.kind == "f":
+            missing = kind.type(np.nan)
+        elif kind.kind in "UO":
+            values = values.astype(object)
+        kind = h5py.string_dtype() if values.dtype == object else values.dtype
+        written = group.create_variable(name, dims, kind, fillvalue=missing)
+        written.attrs.update(attrs)
+        if values.size:
+            written[...] = values
+    group.attrs.update(arrays.attrs)
+
+
+def _arrays_of(dataset: xr.Dataset) -> NamedArrays:
+    return NamedArrays(
+        {str(name): (tuple(map(str, of.dims)), of.to_numpy(), of.attrs) for name, of in dataset.data_vars.items()},
+        {str(name): of.to_numpy() for name, of in dataset.coords.items()},
+        dataset.attrs,
+    )
 
 
 def is_tree() -> bool:

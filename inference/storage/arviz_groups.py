@@ -1,4 +1,4 @@
-"""A fitted story's numbers as xarray datasets, by ArviZ's groups and with named tasks, workers and classes."""
+"""A fitted story's numbers by ArviZ's groups, arrays and with named tasks, workers and classes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ...data.fingerprint import fingerprint
 from ...models import StoryError
 from ..engines.outcome import Modes
 from ..fitted.fitted import Fitted, label_draws
-from ..fitted.named_draws import coords_of
+from ..fitted.named_draws import NamedArrays, Variable, coords_of
 from ..fitted.pointwise import log_likelihood_by_annotation
 from ..fitted.replicated_annotations import Unit, log_prior
 from .arviz_predictive import (
@@ -28,9 +27,6 @@ from .arviz_predictive import (
     with_majority_share,
 )
 from .checked_json import is_plain
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FIT_GROUP = "fit"  # what is not ArviZ's: the posterior of the labels, the engine's history, parameters without draws
 MODES = "mode_"  # before the names of what is known of them
@@ -50,7 +46,7 @@ def to_groups(
     prior: int | None = None,
     uncertainty: bool = False,
     seed: int = 0,
-) -> dict[str, xr.Dataset]:
+) -> dict[str, NamedArrays]:
     """A fit's groups, ArviZ's and :data:`FIT_GROUP`: see :meth:`crowdppl.Fit.to_idata`.
 
     Args:
@@ -70,24 +66,22 @@ def to_groups(
         AnnotationError: predictive draws by annotation are asked for that cannot be (:func:`.predicted`).
         StoryError: draws from the prior are asked for that the story does not have.
     """
-    import xarray as xr
-
     has_draws, fitted = fitted.has_draws, fitted.with_uncertainty if uncertainty else fitted
     annotations, outcome = fitted.annotations, fitted.outcome
     unit: Unit = "annotation" if _named_unit(log_likelihood) == "annotation" else "task"
     draws = int(np.prod(fitted.shape))
-    rows, labels = annotations.n_annotations, annotations.n_tasks * annotations.n_classes
+    rows, n_labels = annotations.n_annotations, annotations.n_tasks * annotations.n_classes
     if truth_probability is None:
-        truth_probability = draws * labels <= AFFORDABLE
+        truth_probability = draws * n_labels <= AFFORDABLE
     if posterior_predictive is None:
         posterior_predictive = has_draws and draws * rows <= AFFORDABLE and can_be_predicted(fitted, unit)
 
-    posterior = fitted.named_draws
+    posterior = fitted.named_arrays
     if truth_probability:
-        posterior = posterior.assign({TRUTH_PROBABILITY: (("chain", "draw", "task", "truth"), label_draws(fitted))})
-        posterior = posterior.assign_coords(coords_of(annotations, ("task", "truth")))
+        labels: Variable = (("chain", "draw", "task", "truth"), label_draws(fitted))
+        posterior = posterior.with_more({TRUTH_PROBABILITY: labels}, coords_of(annotations, ("task", "truth")))
     said = {"draws": AROUND_POINT} if fitted.has_draws and not has_draws else {}
-    groups = {"posterior": posterior.assign_attrs(provenance(fitted) | said)}
+    groups = {"posterior": posterior.with_more(attrs=provenance(fitted) | said)}
     if posterior_predictive:
         groups["posterior_predictive"] = predictive(fitted, unit, seed)
     if not said:  # draws around a point are not the posterior's: neither LOO nor a sensitivity follows from them
@@ -96,8 +90,8 @@ def to_groups(
         groups["log_prior"] = log_prior(fitted)
     if outcome.stats:
         coords = {"chain": np.arange(fitted.shape[0]), "draw": np.arange(fitted.shape[1])}
-        stats = {name: (("chain", "draw"), value) for name, value in outcome.stats.items()}
-        groups["sample_stats"] = xr.Dataset(stats, coords)
+        stats: dict[str, Variable] = {name: (("chain", "draw"), value) for name, value in outcome.stats.items()}
+        groups["sample_stats"] = NamedArrays(stats, coords)
     if prior or (prior is None and has_draws and PRIOR_DRAWS * rows <= AFFORDABLE):
         with suppress(*(() if prior else (StoryError,))):  # a story that takes something from the annotations has none
             groups |= prior_groups(fitted, prior or PRIOR_DRAWS, unit, seed)
@@ -105,8 +99,8 @@ def to_groups(
     if unit == "task":
         groups["observed_data"] = with_majority_share(groups["observed_data"], annotations)
     groups["constant_data"] = constants_of(annotations)
-    groups[FIT_GROUP] = xr.Dataset(
-        {"label_probability": (("task", "truth"), fitted.posterior), "history": ("iteration", outcome.history)}
+    groups[FIT_GROUP] = NamedArrays(
+        {"label_probability": (("task", "truth"), fitted.posterior), "history": (("iteration",), outcome.history)}
         | {name: (_unnamed(name, np.ndim(value)), np.asarray(value)) for name, value in outcome.fixed.items()}
         | ({} if outcome.modes is None else modes_of(outcome.modes)),
         coords_of(annotations, ("task", "truth")),
@@ -159,31 +153,24 @@ def _named_unit(log_likelihood: str | None) -> str | None:
     return None if log_likelihood is None else check_name("log_likelihood", log_likelihood, LIKELIHOODS)
 
 
-def _log_likelihood(fitted: Fitted, unit: Unit) -> xr.Dataset:
-    import xarray as xr
-
+def _log_likelihood(fitted: Fitted, unit: Unit) -> NamedArrays:
     coords = {"chain": np.arange(fitted.shape[0]), "draw": np.arange(fitted.shape[1])}
     if unit == "annotation":
-        values = (("chain", "draw", "row"), log_likelihood_by_annotation(fitted))
-        return xr.Dataset({"annotation": values}, coords)
+        return NamedArrays({"annotation": (("chain", "draw", "row"), log_likelihood_by_annotation(fitted))}, coords)
     annotated = annotated_tasks(fitted.annotations)  # the others have nothing that could be left out
     said = {"description": "log-probability of all annotations of the task, the truth summed out"}
-    by_task = (("chain", "draw", "task"), fitted.log_likelihood()[..., annotated], said)
-    return xr.Dataset({MAJORITY_SHARE: by_task}, coords | {"task": fitted.annotations.tasks.coords()[annotated]})
+    by_task: Variable = (("chain", "draw", "task"), fitted.log_likelihood()[..., annotated], said)
+    return NamedArrays({MAJORITY_SHARE: by_task}, coords | {"task": fitted.annotations.tasks.coords()[annotated]})
 
 
-def observed_of(annotations: Annotations) -> xr.Dataset:
+def observed_of(annotations: Annotations) -> NamedArrays:
     """The annotations, row by row."""
-    import xarray as xr
-
-    named = coords_of(annotations, ("kind",)) if annotations.abstains else None
-    return xr.Dataset({"annotation": ("row", np.asarray(annotations.label))}, named)
+    named = coords_of(annotations, ("kind",)) if annotations.abstains else {}
+    return NamedArrays({"annotation": (("row",), np.asarray(annotations.label))}, named)
 
 
-def constants_of(annotations: Annotations) -> xr.Dataset:
+def constants_of(annotations: Annotations) -> NamedArrays:
     """Task and worker of each row, and what else is known; the names of all of them."""
-    import xarray as xr
-
     n_feature_dims = 0 if annotations.features is None else np.ndim(annotations.features) - 1
     by_dims = {
         "row_task": (("row",), annotations.task),
@@ -201,7 +188,7 @@ def constants_of(annotations: Annotations) -> xr.Dataset:
         "worker_features": (("worker", "worker_feature"), annotations.worker_features),
     }
     variables = {name: (dims, np.asarray(value)) for name, (dims, value) in by_dims.items() if value is not None}
-    return xr.Dataset(variables, coords_of(annotations, ("task", "worker", "truth", "model")))
+    return NamedArrays(variables, coords_of(annotations, ("task", "worker", "truth", "model")))
 
 
 def _unnamed(name: str, n_dims: int) -> tuple[str, ...]:

@@ -6,46 +6,41 @@ their :data:`MAJORITY_SHARE`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ...data import Annotations
 from ...data.arrays import counts
 from ..fitted.fitted import Fitted
+from ..fitted.named_draws import NamedArrays, Variable
 from ..fitted.replicated_annotations import Unit, independent, predicted
 from ..fitted.replicated_annotations import prior as from_prior
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 MAJORITY_SHARE = "majority_share"
 SAID = "share of the task's annotations that are of the most frequent kind among them"
 BY_ROW = np.int16  # of the classes' positions, which are many
 
 
-def predictive(fitted: Fitted, unit: Unit, seed: int) -> xr.Dataset:
+def predictive(fitted: Fitted, unit: Unit, seed: int) -> NamedArrays:
     """Annotations as :func:`.predicted` draws them, ``annotation (chain, draw, row)``; by task also the majority share.
 
     Raises:
         AnnotationError: as :func:`.predicted`.
     """
     if unit == "annotation":
-        return _dataset(fitted.annotations, predicted(fitted, unit, seed=seed))
+        return _group(fitted.annotations, predicted(fitted, unit, seed=seed))
     design = each_annotation(fitted.annotations)
     new = predicted(fitted.with_data(design), unit, seed=seed)
-    return _dataset(fitted.annotations, new, design)
+    return _group(fitted.annotations, new, design)
 
 
-def prior_groups(fitted: Fitted, n: int, unit: Unit, seed: int) -> dict[str, xr.Dataset]:
+def prior_groups(fitted: Fitted, n: int, unit: Unit, seed: int) -> dict[str, NamedArrays]:
     """The groups ``prior`` and ``prior_predictive``: ``n`` draws of the parameters and of annotations."""
     design = each_annotation(fitted.annotations)
-    parameters, new = from_prior(fitted.with_data(design), n, seed=seed)
-    annotation = new["annotation"].to_numpy()
+    parameters, annotation = from_prior(fitted.with_data(design), n, seed=seed)
     if unit == "task":
-        return {"prior": parameters, "prior_predictive": _dataset(fitted.annotations, annotation, design)}
+        return {"prior": parameters, "prior_predictive": _group(fitted.annotations, annotation, design)}
     of_rows = annotation[..., _rows(fitted.annotations, design)]
-    return {"prior": parameters, "prior_predictive": _dataset(fitted.annotations, of_rows)}
+    return {"prior": parameters, "prior_predictive": _group(fitted.annotations, of_rows)}
 
 
 def can_be_predicted(fitted: Fitted, unit: Unit) -> bool:
@@ -53,10 +48,10 @@ def can_be_predicted(fitted: Fitted, unit: Unit) -> bool:
     return unit == "task" or independent(fitted) or bool((counts(fitted.annotations) == 1).all())
 
 
-def with_majority_share(observed: xr.Dataset, annotations: Annotations) -> xr.Dataset:
+def with_majority_share(observed: NamedArrays, annotations: Annotations) -> NamedArrays:
     """The observed annotations beside the majority share of each annotated task."""
     design = each_annotation(annotations)
-    return observed.assign({MAJORITY_SHARE: _majority_share(design, np.asarray(design.label))})
+    return _with_majority_share(observed, design, np.asarray(design.label))
 
 
 def annotated_tasks(annotations: Annotations) -> np.ndarray:
@@ -85,24 +80,18 @@ def majority_share_of(annotations: Annotations, label: np.ndarray) -> np.ndarray
     return largest / np.add.reduceat(count, first)
 
 
-def _majority_share(design: Annotations, label: np.ndarray) -> xr.DataArray:
-    import xarray as xr
-
-    names = design.tasks.coords()[annotated_tasks(design)]
+def _with_majority_share(group: NamedArrays, design: Annotations, label: np.ndarray) -> NamedArrays:
     dims = (*("chain", "draw")[: label.ndim - 1], "task")
-    return xr.DataArray(majority_share_of(design, label), {"task": names}, dims, attrs={"description": SAID})
+    share: Variable = (dims, majority_share_of(design, label), {"description": SAID})
+    return group.with_more({MAJORITY_SHARE: share}, {"task": design.tasks.coords()[annotated_tasks(design)]})
 
 
-def _dataset(annotations: Annotations, new: np.ndarray, design: Annotations | None = None) -> xr.Dataset:
+def _group(annotations: Annotations, new: np.ndarray, design: Annotations | None = None) -> NamedArrays:
     """Replicates ``(chain, draw, A)`` of the rows or, with the majority shares of tasks, of a longer design."""
-    import xarray as xr
-
+    of_rows = new if design is None else new[..., _rows(annotations, design)]
     coords = {"chain": np.arange(new.shape[0]), "draw": np.arange(new.shape[1])}
-    if design is None:
-        return xr.Dataset({"annotation": (("chain", "draw", "row"), new.astype(BY_ROW))}, coords)
-    of_rows = new[..., _rows(annotations, design)]
-    by_row = {"annotation": (("chain", "draw", "row"), of_rows.astype(BY_ROW))}
-    return xr.Dataset(by_row, coords).assign({MAJORITY_SHARE: _majority_share(design, new)})
+    found = NamedArrays({"annotation": (("chain", "draw", "row"), of_rows.astype(BY_ROW))}, coords)
+    return found if design is None else _with_majority_share(found, design, new)
 
 
 def _rows(annotations: Annotations, design: Annotations) -> np.ndarray | slice:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from ..engines.checkpoint_options import of_several
 from ..engines.checkpoints import said_of
 from ..fitted.by_rule import ByRule
 from ..fitted.fitted import Fitted
+from ..fitted.named_draws import NamedArrays
 from ..fitted.posterior import Posterior
 from .arviz_data import write_groups
 from .arviz_groups import FIT_GROUP, constants_of, observed_of, to_groups
@@ -36,9 +37,6 @@ from .checked_json import DECODING, decode, encode, encode_settings
 from .manifest import MANIFEST, posterior_file, read_manifest, weights_file, write_manifest
 from .stored_annotations import ids_json
 from .stored_parts import read_rule, read_story
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def save(fit: Posterior, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -106,7 +104,7 @@ def _write_arrays(source: Fitted | ByRule, weights: list[str], folder: Path, num
         groups, values = _groups_of_rule(source), source.weights
     else:
         groups, values = to_groups(source), source.fixed
-        groups[FIT_GROUP] = groups[FIT_GROUP].drop_vars(weights, errors="ignore")
+        groups[FIT_GROUP] = groups[FIT_GROUP].without(weights)
     try:
         write_groups(groups, folder / posterior_file(number))
     except UnicodeEncodeError as error:
@@ -115,16 +113,14 @@ def _write_arrays(source: Fitted | ByRule, weights: list[str], folder: Path, num
         write_weights({name: values[name] for name in weights}, folder / weights_file(number))
 
 
-def _groups_of_rule(rule: ByRule) -> dict[str, xr.Dataset]:
-    import xarray as xr
-
+def _groups_of_rule(rule: ByRule) -> dict[str, NamedArrays]:
     arrays = {"label_probability": rule.posterior, "history": rule.history, **rule.by_worker}
     variables = {
         name: (tuple(f"{name}_dim_{i}" for i in range(np.ndim(value))), np.asarray(value))
         for name, value in arrays.items()
     }
     return {
-        FIT_GROUP: xr.Dataset(variables),
+        FIT_GROUP: NamedArrays(variables),
         "observed_data": observed_of(rule.annotations),
         "constant_data": constants_of(rule.annotations),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,8 @@ from ..densities.model import Model
 from ..engines.finding import Finding
 from ..fitted.by_rule import ByRule
 from ..fitted.fitted import Fitted
+from ..fitted.named_draws import NamedArrays
 from ..fitted.posterior import Posterior
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 P = TypeVar("P", bound=Posterior)
 
@@ -108,11 +106,11 @@ def labels_alone(fit: Posterior) -> ByRule:
     return ByRule(f"{ALONE} ({fit.story})", fit.annotations.without_workers(), np.asarray(fit.posterior))
 
 
-def groups_without_workers(groups: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+def groups_without_workers(groups: Mapping[str, NamedArrays]) -> dict[str, NamedArrays]:
     """ArviZ's groups without what describes a worker: variables by worker, and whose annotation a row is."""
     found = {}
-    for name, dataset in groups.items():
-        personal = [key for key, value in dataset.variables.items() if "worker" in value.dims or key in OF_ROWS]
-        kept = dataset.drop_vars(personal)
-        found[name] = kept.assign_attrs({key: "" for key in NAMING if key in kept.attrs})
+    for name, arrays in groups.items():
+        personal = [key for key, (dims, *_) in arrays.variables.items() if "worker" in dims or key in OF_ROWS]
+        kept = arrays.without([*personal, "worker"])
+        found[name] = kept.with_more(attrs={key: "" for key in NAMING if key in kept.attrs})
     return found

@@ -114,3 +114,11 @@ def test_what_the_libraries_made_is_not_looked_through_for_garbage(tmp_path):
     status, frozen, others, enabled = done.stdout.split()
     assert (status, enabled) == ("0", "True")
     assert int(frozen) > int(others)
+
+
+def test_a_fit_is_written_without_the_libraries_for_pictures_and_posteriors(tmp_path):
+    (tmp_path / "a.csv").write_text(ROWS)
+    status, stderr, modules = modules_after(tmp_path, "fit", "a.csv", "--quiet", "-o", "out")
+    assert status == 0, stderr
+    assert (tmp_path / "out" / "posterior.nc").is_file()
+    assert not modules & {"matplotlib", "arviz", "xarray", "dask", "scipy.stats", "sklearn"}

@@ -9,8 +9,10 @@ import pytest
 import xarray as xr
 from netcdf import load_netcdf
 
+import crowdppl as cp
 from crowdppl.inference.storage import arviz_data as module
 from crowdppl.inference.storage.arviz_data import group, groups, make_idata, save_netcdf
+from crowdppl.inference.storage.arviz_groups import to_groups
 
 matplotlib.use("Agg")
 
@@ -125,6 +127,39 @@ def test_netcdf_keeps_numbers_and_text_as_coordinates(tmp_path, ids):
     back = load_netcdf(save_netcdf(crowd(workers=ids, tasks=ids), tmp_path / "posterior.nc"))
     for name, dim in [("posterior", "worker"), ("log_likelihood", "task")]:
         assert tuple(group(back, name)[dim].values.tolist()) == ids
+
+
+ROWS = {"task": [1.5, 2.5, 3.5] * 3, "worker": ["Ana"] * 3 + ["Özgür"] * 3 + ["李"] * 3}
+LABELS = {
+    "text and abstentions": ["yes", "no", "?", "yes", "no", "no", "no", "no", "yes"],
+    "truth values": [True, False, True, True, False, False, False, False, True],
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("method", ["em", "svi"])
+def test_the_file_has_what_xarray_would_write(tmp_path, labels, method):
+    frame = pd.DataFrame(ROWS | {"label": labels})
+    annotations = cp.Annotations.from_frame(frame, abstain=["?"] if "?" in labels else None)
+    options = {"max_iterations": 20, "draws": 5} if method == "svi" else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cp.CrowdWarning)  # so few steps
+        fit = cp.fit("dawid_skene", annotations, method=method, progress=False, **options)
+    written_groups = to_groups(fit.fitted)
+    module.write_groups(written_groups, tmp_path / "ours.nc")
+    for i, (name, arrays) in enumerate(written_groups.items()):
+        arrays.dataset().to_netcdf(tmp_path / "theirs.nc", mode="a" if i else "w", group=name, engine=module.ENGINE)
+    for name in written_groups:
+        ours, theirs = (
+            xr.open_dataset(tmp_path / file, group=name, engine=module.ENGINE) for file in ("ours.nc", "theirs.nc")
+        )
+        with ours, theirs:
+            xr.testing.assert_identical(ours, theirs)
+            for variable in theirs.variables:
+                written, expected = ours[variable], theirs[variable]
+                assert written.dtype == expected.dtype
+                kept = {key: str(value) for key, value in expected.encoding.items() if key != "source"}
+                assert {key: str(value) for key, value in written.encoding.items() if key != "source"} == kept
 
 
 def test_saving_over_a_file_replaces_it_whole(tmp_path):

@@ -16,7 +16,7 @@ import numpy as np
 KEPT = Path(__file__).with_name("golden") / "fits.npz"
 TESTS = Path(__file__).parents[1] / "tests"  # which has the list of options
 ENGINES: dict[str, dict[str, Any]] = {
-    "em": {"max_iterations": 200},
+    "em": {"max_iterations": 200, "sweeps": 0},
     "svi": {"max_iterations": 40, "draws": 4, "sweeps": 0},
     "nuts": {"warmup": 6, "draws": 4, "chains": 1},
 }

@@ -51,6 +51,7 @@ from .findings.copies import AgreeingGroup
 from .findings.copies_as_one import as_one, groups_before, with_copies
 from .findings.look import look_at
 from .fitted.alignment import aligned, permutations
+from .fitted.averaged_labels import averaged_labels
 from .fitted.fitted import Fitted, label_posteriors
 from .fitted.modes import modes_of
 from .sources.devices import mesh_of
@@ -168,7 +169,8 @@ def fit_story(
             outcome, data = in_torch.run(engine, problem, settings, seed, progress=progress, keep=keep)
         keep.write()
         annotations = annotations.replace(prior=None if data.prior is None else np.asarray(data.prior))
-        return _looked_at(Fitted(model, annotations, outcome, method, all_settings, dims), apart)
+        fitted = Fitted(model, annotations, outcome, method, all_settings, dims)
+        return _looked_at(fitted, apart, is_whole=mesh is None)
 
 
 def _fit_files(
@@ -232,12 +234,12 @@ def _fit_files(
 
 def _refuse_unused_by_files(settings: EMSettings | SVISettings, step: str) -> None:
     """Refuse options that a fit to files would not use."""
+    in_parts = bool(settings.sweeps)  # 0 is what such a fit has anyway
     if isinstance(settings, SVISettings):
         is_point = svi.is_a_point(settings.guide)
-        in_parts = bool(settings.sweeps)
         unused = unused_by_svi(has_network=False, has_weights=False, is_point=is_point, in_parts=in_parts)
     else:
-        unused = unused_by_em(in_batches=step == STOCHASTIC, has_weights=False, holds_out=False)
+        unused = unused_by_em(in_batches=step == STOCHASTIC, has_weights=False, holds_out=False, in_parts=in_parts)
     by_source = {name: reason for name in settings._fields if (reason := Files.refuses(name)) is not None}
     refuse_unused(settings, unused | by_source)
 
@@ -293,13 +295,17 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
         )
     method = fitted.method if method is None else method
     engine = look_up("engine", method, ENGINES)
-    same = {name: fitted.settings[name] for name in engine.settings._fields} if method == fitted.method else {}
-    settings = engine.settings(**same)
+    settings = engine.settings(**(_own_settings(fitted, engine) if method == fitted.method else {}))
     same_run = {name: fitted.settings[name] for name in ("seed", "backend")}
     data = annotations.replace(gold=None, seconds=None, repeats="keep")
     key = key_of(fitted.settings["seed"])
     outcome = at_size.run(engine, fitted.model, data, fitted.dims, key, settings, progress=False)
     return Fitted(fitted.model, annotations, outcome, method, settings._asdict() | same_run, fitted.dims)
+
+
+def _own_settings(fitted: Fitted, engine: Engine) -> dict[str, Any]:
+    """The engine's options of a fit, without those that are newer than it."""
+    return {name: fitted.settings[name] for name in engine.settings._fields if name in fitted.settings}
 
 
 def update(
@@ -324,7 +330,7 @@ def update(
             f"{fitted.story} was fitted by Pyro, whose fits are not updated; fit everything anew by cp.fit"
         )
     engine, model = look_up("engine", fitted.method, ENGINES), _with_tables(fitted.model, by_worker)
-    settings = engine.settings(**{name: fitted.settings[name] for name in engine.settings._fields})
+    settings = engine.settings(**_own_settings(fitted, engine))
     if not engine.pads(settings) or model.has_network:
         raise ValueError(
             "a fit in minibatches, or with a network or a guide that is not mean field, is not updated; fit everything "
@@ -406,23 +412,34 @@ def _taken_over(old: np.ndarray, fresh: np.ndarray) -> jax.Array:
     return jnp.asarray(found)
 
 
-def _looked_at(fitted: Fitted, known: Mapping[str, Any] | None = None) -> Fitted:
+def _looked_at(fitted: Fitted, known: Mapping[str, Any] | None = None, *, is_whole: bool = True) -> Fitted:
     """Return the fit with its draws in one order, its posterior and modes, and the findings on it.
 
     Args:
         fitted: as an engine left it.
         known: of workers whose annotations the fit does not have: who was left out or counts as one, if anybody.
+        is_whole: whether one device had all tasks.
     """
     fitted = aligned(fitted)
     by_chain = label_posteriors(fitted)
     outcome, mean = fitted.outcome, by_chain.mean(0)
     facts = {**outcome.facts, "permuted": permutations(by_chain, fitted.annotations.votes())}
     facts |= {name: value for name, value in (known or {}).items() if value}
+    posterior = mean / mean.sum(-1, keepdims=True)
+    if is_whole and fitted.method == "em" and not _in_batches(fitted):
+        averaged = averaged_labels(fitted, posterior)
+        if averaged is not None:
+            posterior, facts = averaged.posterior, facts | averaged.facts
     fitted = fitted.replace(
         outcome=outcome._replace(facts=facts, ends=(), modes=modes_of(fitted, by_chain)),
-        stored_posterior=mean / mean.sum(-1, keepdims=True),
+        stored_posterior=posterior,
     )
     return fitted.replace(findings=look_at(fitted))
+
+
+def _in_batches(fitted: Fitted) -> bool:
+    """Return whether a fit by EM was trained in minibatches."""
+    return fitted.settings["batch_size"] is not None or fitted.model.has_network
 
 
 def _with_gold(annotations: Annotations, gold: Gold) -> Annotations:

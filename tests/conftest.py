@@ -128,6 +128,15 @@ def _give_memory_back() -> None:
         libc.malloc_trim(0)
 
 
+@pytest.fixture(autouse=True)
+def _at_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """EM's labels are those at its mode unless a test asks for sweeps: each size of data would take a program more.
+
+    `tests/inference/fitted/test_averaged_labels.py` has EM as users have it.
+    """
+    monkeypatch.setattr("crowdppl.inference.fitted.averaged_labels.THIN", 0)
+
+
 @pytest.fixture
 def real() -> Callable[[str], Annotations]:
     """Load a dataset of $CROWDPPL_DATA, or skip."""

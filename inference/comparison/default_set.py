@@ -116,7 +116,7 @@ def auto(
     chosen = story_set(stories, annotations)
     _check_folds(folds, weights, len(chosen))
     fit_one = partial(fit_story, method=method, seed=seed, progress=False)
-    fits, left_out = fit_each(chosen, annotations, fit_one, options, checkpoints, progress=progress)
+    fits, left_out = fit_each(chosen, annotations, fit_one, at_mode(method) | options, checkpoints, progress=progress)
     if weights == "parts":
         shares = _shares(chosen) if stories is None else dict.fromkeys(fits, 1.0)
         return Posterior(fits, weights_of_parts(fits, shares), None, left_out, votes, misled)
@@ -126,6 +126,14 @@ def auto(
     comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=progress)
     comparison.attrs["how"] = f"{folds} folds of the annotations, for each of which every story was refitted by EM"
     return Posterior(fits, comparison["weight"].reindex(list(fits)), comparison, left_out, votes, misled)
+
+
+def at_mode(method: str) -> dict[str, Any]:
+    """Return options by which EM's labels are those at the mode; beside votes, averaged ones are no better.
+
+    On nine crowds of 40 and 60 tasks the log-score of ``"auto"`` is the same within .001 (:mod:`.averaged_labels`).
+    """
+    return {"sweeps": 0} if method == "em" else {}
 
 
 def default_set(annotations: Annotations) -> dict[str, dict[str, Any]]:

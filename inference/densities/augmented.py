@@ -84,8 +84,7 @@ def augmented_draws(
     """
     n_steps = STEPS if missing is None else steps_for(missing)
     one: Draws = {name: np.asarray(value)[None] for name, value in mode.items()}
-    n = min(n, max(int(WORK / steps.work), FEWEST if steps.in_leaps else NUMBERS[-1]))
-    n = next(number for number in NUMBERS if number <= n)
+    n = steps.number(n)
     is_little = n * n_steps * (steps.work + A_VARIATE * sum(value.size for value in one.values())) <= LITTLE
     n_ways = n if is_little or steps.in_leaps else max(n // KEPT, FEWEST_WAYS)
     draws: Draws = {name: np.broadcast_to(value, (n_ways, *value.shape[1:])) for name, value in one.items()}
@@ -143,6 +142,7 @@ class Steps(NamedTuple):
         *,
         exact: bool = False,
         leaps: int = LEAPS,
+        often: bool = False,
     ) -> Steps:
         """Return the steps around the centre of draws.
 
@@ -154,15 +154,16 @@ class Steps(NamedTuple):
             exact: leave the posterior exactly as it is, for many steps: tables of shared errors and of difficulties of
                 tasks take trajectories, too.
             leaps: of a trajectory.
+            often: whether so many steps follow that their program is worth compiling well.
         """
         size = size_of(model, annotations, draws, fixed)
         curvatures, is_dirichlet = _around(model, annotations, draws, fixed, moved=())
         moved = tuple(name for name, yes in is_dirichlet.items() if not yes)
-        if moved and (exact or not _has_parts(model)):
+        if moved and (exact or not has_parts(model)):
             curvatures, _ = _around(model, annotations, draws, fixed, moved=moved)
         else:
             moved = ()
-        return cls(model, annotations, fixed, moved, curvatures, size, leaps, exact)
+        return cls(model, annotations, fixed, moved, curvatures, size, leaps, often)
 
     @classmethod
     def at(cls, model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters) -> Steps:
@@ -178,6 +179,11 @@ class Steps(NamedTuple):
     def work(self) -> float:
         """Numbers that are computed for a step of one draw, about."""
         return self.size * GRADIENT * (self.leaps if self.in_leaps else 1)
+
+    def number(self, n: int) -> int:
+        """Return how many draws are taken side by side, of ``n`` at the most, 25 or more."""
+        n = min(n, max(int(WORK / self.work), FEWEST if self.in_leaps else NUMBERS[-1]))
+        return next(number for number in NUMBERS if number <= n)
 
     def taken(
         self,
@@ -231,7 +237,7 @@ class Steps(NamedTuple):
         return after, leap, share
 
 
-def _has_parts(model: Model) -> bool:
+def has_parts(model: Model) -> bool:
     """Return whether the story has shared errors or difficulties of tasks, whose trajectories take too long."""
     return any(model.hyperparameters.get(name) for name in GENERAL if name != "pooled_questions")
 

@@ -8,6 +8,9 @@ half at labels drawn from the votes, which are too unsure; of their later parts 
 Their number is bounded: all of them compute no more than the steps of the variational inference did, or than two or
 three seconds take. Where that is not enough for fifteen of each chain, and for each draw to be of a sweep of its own,
 there are none.
+
+A mode is left in the same way, half of the chains beginning at it: by fifteen sweeps, the fewest after which chains do
+not remember where they began, unless others are asked for.
 """
 
 from collections.abc import Callable
@@ -18,7 +21,7 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations
-from .augmented import A_VARIATE, GRADIENT, LONGEST, Draws, Steps, size_of
+from .augmented import A_VARIATE, GRADIENT, LONGEST, NUMBERS, Draws, Steps, has_parts, size_of
 from .enumerated import Parameters
 from .model import Model
 
@@ -28,6 +31,9 @@ CHAINS = 100  # side by side, where so many draws are asked for
 LATER = 2 / 3  # of the sweeps, of which draws are kept at the most; of many it is the second half
 LEAPS = 5  # of a trajectory, which then ends as far from its start as one leads in units of the curvature
 WORK = 1e10  # numbers that are computed in any case, about: two or three seconds
+LITTLE = 4e9  # numbers that sweeps from a mode compute unless they are asked for, about: less than a second
+FEW_ROWS = 2**13  # annotations up to which there are sweeps from a mode unless they are asked for
+LABELLED = 400  # draws over which sweeps from a mode average
 
 
 class Swept(NamedTuple):
@@ -72,22 +78,71 @@ def swept(
     most = max(WORK, gradients * GRADIENT * size)
     if not planned(n, sweeps, int(most / (size * GRADIENT)))[1]:
         return Swept(draws, 0, 0)
-    steps = Steps.around(model, annotations, draws, fixed, exact=True, leaps=LEAPS)
-    variates = sum(value.size for name, value in draws.items() if name not in steps.curvatures) / n
-    n_chains, n_sweeps = planned(n, sweeps, int(most / (size + steps.work + A_VARIATE * variates)))
+    steps = Steps.around(model, annotations, draws, fixed, exact=True, leaps=LEAPS, often=True)
+    n_chains, n_sweeps = planned(n, sweeps, int(most / _work(steps, draws)))
     if not n_sweeps:
         return Swept(draws, 0, 0)
+    return _after(steps, {name: value[:n_chains] for name, value in draws.items()}, n, n_sweeps, key, tell)
+
+
+def swept_from(
+    model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters, key: Array, *, sweeps: int | None
+) -> Swept | None:
+    """Return draws after sweeps from a mode, in the parameters' own space; None where there are no sweeps.
+
+    Args:
+        model: the story.
+        annotations: the data, in memory.
+        mode: the parameters that are drawn, by site.
+        fixed: parameters without a posterior.
+        key: random key; the same gives the same draws.
+        sweeps: of each chain; None for fifteen, of up to 8,192 annotations and as far as they are little work. Of
+            shared errors and difficulties of tasks, whose programs take long to compile, there are then none.
+    """
+    n_sweeps = FEWEST if sweeps is None else sweeps
+    draws = {name: np.asarray(value)[None] for name, value in mode.items()}
+    if sweeps is None:
+        if has_parts(model) or annotations.n_rows > FEW_ROWS:
+            return None
+        if NUMBERS[-1] * n_sweeps * GRADIENT * size_of(model, annotations, draws, fixed) > LITTLE:
+            return None
+    steps = Steps.around(model, annotations, draws, fixed, exact=True)
+    affordable = min(LITTLE / (n_sweeps * _work(steps, draws)), steps.number(NUMBERS[0]))  # as draws around the mode
+    n_chains = next((number for number in NUMBERS if number <= affordable), 0 if sweeps is None else NUMBERS[-1])
+    if not n_chains:
+        return None
+    at_mode = {name: np.broadcast_to(value, (n_chains, *value.shape[1:])) for name, value in draws.items()}
+    return _after(steps, at_mode, min(LABELLED, n_chains * later(n_sweeps)), n_sweeps, key)
+
+
+def _work(steps: Steps, draws: Draws) -> float:
+    """Numbers that are computed for a sweep of one chain, about."""
+    n = len(next(iter(draws.values())))
+    return steps.work + A_VARIATE * sum(value.size for name, value in draws.items() if name not in steps.curvatures) / n
+
+
+def _after(
+    steps: Steps,
+    now: Draws,
+    n: int,
+    n_sweeps: int,
+    key: Array,
+    tell: Callable[[int, int], None] = lambda done, of: None,
+) -> Swept:
+    """Return ``n`` draws after sweeps from where each chain is, the second half of them at the votes."""
+    n_chains = len(next(iter(now.values())))
     kept = kept_sweeps(n_sweeps, -(-n // n_chains))
     of_steps, of_rows = jax.random.split(key)
     rng = np.random.default_rng(np.asarray(jax.random.bits(of_rows, (4,))))
     on_votes = np.arange(n_chains) >= n_chains / 2
-    now, leap, found = {name: np.asarray(value[:n_chains]) for name, value in draws.items()}, LONGEST, []
+    leap, found = LONGEST, []
+    now = {name: np.asarray(value) for name, value in now.items()}
     for done in range(n_sweeps):
         now, leap, _ = steps.taken(now, leap, of_steps, done, rng, on_votes & (done == 0))
         if done in kept:
             found.append(now)
         tell(done + 1, n_sweeps)
-    by_chain = {name: np.stack([one[name] for one in found], 1) for name in draws}  # (chains, kept, ...)
+    by_chain = {name: np.stack([one[name] for one in found], 1) for name in now}  # (chains, kept, ...)
     chosen = np.sort(np.linspace(0, n_chains * len(kept) - 1, n).round().astype(int))
     return Swept(
         {name: value.reshape(-1, *value.shape[2:])[chosen] for name, value in by_chain.items()}, n_sweeps, n_chains

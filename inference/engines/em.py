@@ -18,6 +18,9 @@ A story with parts over it, such as errors that workers share (:mod:`crowdppl.mo
 for an error of all workers, from which EM does not come back. So it starts a second time where its plain form ends,
 and that solution is kept where its log-posterior is higher.
 
+Where data are thin, label probabilities are not those at the mode but averaged over what the parameters may be
+(:mod:`crowdppl.inference.fitted.averaged_labels`); the engine leaves the mode.
+
 The steps are those of :mod:`.em_climber`, driven over any source by :mod:`.climber`: annotations in memory, on several
 devices, or in files, where a look is a pass.
 """
@@ -30,7 +33,7 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations
-from ...data.sharding import as_on_one_device, on_this_host
+from ...data.sharding import ShardedAnnotations, as_on_one_device, on_this_host
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters
@@ -131,9 +134,10 @@ def run(
         ValueError: for an option that this story does not use, or minibatches that the data or the story do not allow.
     """
     refuse_unused(
-        settings,
+        settings._replace(sweeps=settings.sweeps or None),  # none is what fits in parts have anyway
         unused_by_em(
             in_batches=trained_in_batches(model, settings),
+            in_parts=not isinstance(data, Annotations) or isinstance(data, ShardedAnnotations),
             has_weights=model.has_weights,
             has_prior=model.classifier is not None and model.classifier.has_posterior,
             holds_out=settings.held_out > 0,

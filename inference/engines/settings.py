@@ -49,6 +49,11 @@ class EMSettings(NamedTuple):
             the other annotations has not risen for ``patience`` epochs, and the best epoch's parameters are kept. 0
             trains on all annotations for all epochs. Used with minibatches.
         patience: epochs to wait for a better one. Used with ``held_out``.
+        sweeps: of data augmentation (:mod:`.sweeps`) from the mode and the votes, over whose later half label
+            probabilities are averaged (:mod:`.averaged_labels`); 0 gives those at the mode. None takes fifteen where
+            there are fewer than thirty annotations for each parameter and they take about a second at the most. The
+            mode, its log-posterior and its intervals stay as they are. Used where all tasks are in memory of one
+            device, without minibatches.
     """
 
     max_iterations: int = 1000
@@ -64,6 +69,7 @@ class EMSettings(NamedTuple):
     warmup: int | None = None
     held_out: float = 0.0
     patience: int = 10
+    sweeps: int | None = None
 
     @property
     def passes(self) -> int:
@@ -235,10 +241,14 @@ def refuse_of_source(refuses: Callable[[str], str | None], **given: Any) -> None
             raise ValueError(f"{name}={shown}: {reason}")
 
 
+SWEPT = "sweeps take all tasks at once on one device; leave it out, or leave out batch_size and devices, and read "
+SWEPT += "the annotations into memory"
 SHRUNK = "the classifier's weights have a prior, which shrinks them; leave it out, or the classifier's prior="
 
 
-def unused_by_em(*, in_batches: bool, has_weights: bool, holds_out: bool, has_prior: bool = False) -> dict[str, str]:
+def unused_by_em(
+    *, in_batches: bool, has_weights: bool, holds_out: bool, has_prior: bool = False, in_parts: bool = False
+) -> dict[str, str]:
     """Options of EM that a fit does not use, with the reason.
 
     Args:
@@ -246,7 +256,9 @@ def unused_by_em(*, in_batches: bool, has_weights: bool, holds_out: bool, has_pr
         has_weights: whether its truth prior is a classifier that has weights.
         holds_out: whether annotations are held out.
         has_prior: whether a classifier's weights have a prior.
+        in_parts: whether tasks are on several devices or on the disk.
     """
+    swept = {"sweeps": SWEPT} if in_parts or in_batches else {}
     if not in_batches:
         reason = (
             "it belongs to training in minibatches, and this story is fitted by iterations over all data; "
@@ -254,9 +266,9 @@ def unused_by_em(*, in_batches: bool, has_weights: bool, holds_out: bool, has_pr
         )
         unused = dict.fromkeys(("epochs", "network_rate", "held_out", "patience"), reason)
         unused["weight_decay"] = f"{reason}; a logistic regression takes cp.Classifier('logistic', prior=1.0)"
-        return unused | {"warmup": f"NUTS' warmup needs method='nuts'; of EM {reason}"}
+        return unused | swept | {"warmup": f"NUTS' warmup needs method='nuts'; of EM {reason}"}
     reason = "it belongs to iterations over all data, and this story is trained in minibatches; give epochs"
-    unused = dict.fromkeys(("max_iterations", "tolerance", "halvings", "accelerate"), reason)
+    unused = swept | dict.fromkeys(("max_iterations", "tolerance", "halvings", "accelerate"), reason)
     if not has_weights:
         reason = "the story has no classifier; leave it out, or give a classifier"
         unused |= dict.fromkeys(("network_rate", "weight_decay"), reason)
@@ -287,10 +299,7 @@ def unused_by_svi(*, has_network: bool, has_weights: bool, is_point: bool, in_pa
     """
     unused: dict[str, str] = {}
     if in_parts:
-        unused["sweeps"] = (
-            "sweeps take all tasks at once on one device; leave it out, or leave out batch_size and devices, and read "
-            "the annotations into memory"
-        )
+        unused["sweeps"] = SWEPT
     if not has_network:
         reason = "the story has no network; leave it out, or give a network as classifier"
         unused |= dict.fromkeys(("epochs", "warmup"), reason)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..fitted.fitted import Fitted
 from ..fitted.reversal import reversal_doubt
 from .beyond_chance import agreement_of
 from .register import NEEDS, Labels, Said, check
@@ -13,6 +14,7 @@ MUCH = 0.25  # without workers' names: share of the annotations from which a cla
 ENOUGH = 5  # tasks that such a class should have before its absence says anything
 AGREES = 3.0  # standard deviations by which workers agree on the class beyond chance
 LEFT = 0.1  # of the class's tasks
+LESS_SURE = 0.05  # of the mean probability of the labels, by which averaging has to lower it to be told of
 DOUBT = 0.05  # that the labels are turned around, beyond which it is said
 REMEDY = "compare with majority vote, give gold labels or another story"
 
@@ -75,3 +77,19 @@ def turned_around(of: Labels) -> Iterator[Said]:
             "compare with gold labels of some tasks, and give them to the fit",
             {"doubt": doubt},
         )
+
+
+@check("averaged_labels", "labels", needs={"story", "memory"})
+def averaged_labels(of: Fitted) -> Iterator[Said]:
+    """Labels of EM that are averaged over what the parameters may be, and far less sure than at the mode, as a note."""
+    facts = of.outcome.facts
+    if of.method != "em" or facts.get("sure_at_mode", 0) - facts.get("sure", 0) <= LESS_SURE:
+        return
+    yield Said(
+        f"with {facts['per_parameter']:.1f} annotations for each parameter the data do not tell the parameters well: "
+        f"label probabilities are averaged over {facts['sweeps']} sweeps of data augmentation, and {facts['sure']:.2f} "
+        f"in the mean, where those at the mode would be {facts['sure_at_mode']:.2f}",
+        "sweeps=0 gives those at the mode, method='svi' and 'nuts' draws of the parameters",
+        {name: facts[name] for name in ("sweeps", "per_parameter", "sure", "sure_at_mode")},
+        severity="note",
+    )

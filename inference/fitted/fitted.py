@@ -309,7 +309,7 @@ class Fitted:
         ``(2, N, K)``; None where there were no sweeps.
         """
         chains, n = self.shape
-        if not self.outcome.facts.get("sweeps") or chains > 1 or n % 2:
+        if self.method != "svi" or not self.outcome.facts.get("sweeps") or chains > 1 or n % 2:
             return None
         halves = {name: value.reshape(2, n // 2, *value.shape[2:]) for name, value in self.draws.items()}
         return label_posteriors(self.with_draws(halves))

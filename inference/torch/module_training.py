@@ -84,7 +84,8 @@ def run(
         ValueError: for an option that this fit does not use, or minibatches that the data or the module do not allow.
     """
     unused = unused_by_em(in_batches=True, has_weights=True, holds_out=settings.held_out > 0)
-    refuse_unused(settings, unused | unused_with_optimizer(problem.options))
+    asked = settings._replace(sweeps=settings.sweeps or None)  # none is what such a fit has anyway
+    refuse_unused(asked, unused | unused_with_optimizer(problem.options))
     best = solve(problem, key, settings, progress=progress, keep=keep)
     draws = {name: np.asarray(value)[None, None] for name, value in best.parameters.items()}
     return Outcome(draws, problem.fixed(), np.array(best.history), {}, best.facts, is_point=True)

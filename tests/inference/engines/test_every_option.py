@@ -39,6 +39,7 @@ CASES: dict[str, dict[str, tuple[dict, object]]] = {
         "warmup": (NETWORK | TRAINED, 0),
         "held_out": (NETWORK | TRAINED, 0.3),
         "patience": (NETWORK | {"epochs": 25, "network_rate": 0.2, "held_out": 0.3}, 1),
+        "sweeps": ({}, 2),
     },
     "svi": {
         "max_iterations": ({}, 50),
@@ -87,6 +88,8 @@ REFUSED = [
     ("em", NETWORK | {"tolerance": 0.1}, "tolerance=0.1 would be ignored: .* give epochs"),
     ("em", NETWORK | {"halvings": 3}, "halvings=3 would be ignored: .* give epochs"),
     ("em", NETWORK | {"accelerate": False}, "accelerate=False would be ignored: .* give epochs"),
+    ("em", {"batch_size": 9, "sweeps": 3}, "sweeps=3 would be ignored: sweeps take all tasks at once"),
+    ("em", NETWORK | {"sweeps": 3}, "sweeps=3 would be ignored: sweeps take all tasks at once"),
     ("svi", {"epochs": 3}, "epochs=3 would be ignored: the story has no network"),
     ("svi", {"warmup": 3}, "warmup=3 would be ignored: the story has no network"),
     ("svi", SHRUNK | {"weight_decay": 0.1}, "weight_decay=0.1 would be ignored: no classifier's weights"),
@@ -121,6 +124,7 @@ def outcome(method: str, options: dict) -> list:
         fit = cp.fit(options.pop("story"), crowd(), method=method, progress=False, **options)
     found = fit.outcome
     named = {**found.draws, **found.fixed, **found.stats, "history": found.history}
+    named["posterior"] = fit.posterior
     return [fit.warnings, *((name, np.shape(value), np.asarray(value).tobytes()) for name, value in named.items())]
 
 

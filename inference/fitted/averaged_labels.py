@@ -1,0 +1,65 @@
+r"""Label probabilities averaged over what the parameters may be, where the data do not tell these well.
+
+At a mode, :math:`P(z_i = k \mid \hat\theta, y)` takes the parameters for known. Of five workers with five classes on a
+hundred tasks they are not, and labels of which three in four are right are said to be right in nineteen of twenty. So
+where there are fewer than :data:`THIN` annotations for each free parameter, and it is little work, the probabilities
+are averaged over draws after sweeps of data augmentation (:func:`.sweeps.swept_from`), as those of SVI are; mode and
+log-posterior stay what they are. Elsewhere the average is that at the mode within .02, and is not taken.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ...data.arrays import counts
+from ..densities.random_keys import key_of
+from ..densities.sites import parameter_names
+from ..densities.sweeps import swept_from
+from .fitted import Fitted, label_posteriors
+
+THIN = 30  # annotations for each free parameter, from which on labels at the mode are as sure as the average
+
+
+class AveragedLabels(NamedTuple):
+    """Label probabilities averaged over sweeps, and what they are made of.
+
+    Args:
+        posterior: ``(N, K)``.
+        facts: the sweeps of each chain, the number of chains, annotations for each parameter, and the mean of the
+            largest probabilities of the tasks at the mode and averaged, by name.
+    """
+
+    posterior: np.ndarray
+    facts: dict[str, Any]
+
+
+def averaged_labels(fitted: Fitted, at_mode: np.ndarray) -> AveragedLabels | None:
+    """Return the averaged label probabilities of a fit by EM; None where there are none.
+
+    Args:
+        fitted: at its mode; its setting ``sweeps`` is the number, None for fifteen where data are thin, 0 for none.
+        at_mode: its label probabilities there, ``(N, K)``.
+    """
+    sweeps = fitted.settings.get("sweeps")
+    per_parameter = float(counts(fitted.annotations).sum()) / max(n_free(fitted), 1)
+    if sweeps == 0 or (sweeps is None and per_parameter >= THIN):
+        return None
+    seen = fitted.at_size
+    mode = {name: np.asarray(value)[0, 0] for name, value in seen.draws.items()}
+    key = jax.random.fold_in(key_of(fitted.settings["seed"]), 1)
+    found = swept_from(fitted.model, seen.annotations, mode, seen.fixed, key, sweeps=sweeps)
+    if found is None:
+        return None
+    draws = {name: value[None] for name, value in found.draws.items()}
+    posterior = label_posteriors(seen.with_draws(draws))[0, : fitted.annotations.n_tasks]
+    facts = {"sweeps": found.sweeps, "chains": found.chains, "per_parameter": per_parameter}
+    facts |= {"sure_at_mode": float(at_mode.max(-1).mean()), "sure": float(posterior.max(-1).mean())}
+    return AveragedLabels(posterior, facts)
+
+
+def n_free(fitted: Fitted) -> int:
+    """Return how many numbers the parameters are, of each row of probabilities one less than it has."""
+    tables = parameter_names(fitted.model, fitted.data).tables
+    sizes = {name: np.shape(value)[2:] for name, value in fitted.draws.items()}
+    return sum(int(np.prod(size)) - (int(np.prod(size[:-1])) if name in tables else 0) for name, size in sizes.items())

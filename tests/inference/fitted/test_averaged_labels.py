@@ -1,0 +1,122 @@
+"""EM's label probabilities are averaged over sweeps of data augmentation where data are thin, and nowhere else."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from all_labellings import exact_labels
+
+import crowdppl as cp
+from crowdppl.inference.densities import sweeps
+from crowdppl.inference.fitted import averaged_labels as module
+from crowdppl.inference.fitted.averaged_labels import n_free
+
+THIN = 30
+CROWD = {"n_tasks": 8, "n_workers": 3, "seed": 2}
+
+
+@pytest.fixture(autouse=True)
+def _as_users_have_it(monkeypatch):
+    monkeypatch.setattr(module, "THIN", THIN)
+
+
+def fitted(story, annotations, **options):
+    return cp.fit(story, annotations, progress=False, **options)
+
+
+def thin(**options):
+    return cp.simulate("dawid_skene", diagonal=2.0, **(CROWD | options))[0].without_gold()
+
+
+def test_labels_come_nearer_to_those_of_all_labellings_the_more_sweeps_there_are():
+    annotations = thin()
+    exact = exact_labels(annotations, 2.0, 1.0)
+    options = {"diagonal": 2.0, "off_diagonal": 1.0, "truth_prior": cp.Prevalence(1.0)}
+    mode, default, many = (fitted("dawid_skene", annotations, sweeps=n, **options) for n in (0, None, 200))
+    off = [np.abs(np.asarray(fit.posterior) - exact).mean() for fit in (mode, default, many)]
+    assert off[2] < 0.02  # of two hundred chains
+    assert off[1] < off[0] / 2
+    assert default.outcome.facts["sweeps"] == sweeps.FEWEST
+
+
+def test_mode_and_log_posterior_are_those_without_sweeps():
+    mode, averaged = (fitted("dawid_skene", thin(), sweeps=n) for n in (0, 3))
+    np.testing.assert_array_equal(mode.history, averaged.history)
+    for name, value in mode.draws.items():
+        np.testing.assert_array_equal(value, averaged.draws[name])
+    assert not np.array_equal(mode.posterior, averaged.posterior)
+    np.testing.assert_allclose(averaged.posterior.sum(-1), 1, atol=1e-5)
+
+
+def test_data_that_are_not_thin_have_the_labels_at_the_mode_to_the_last_bit(monkeypatch):
+    annotations = thin(n_tasks=20)
+    mode, averaged = (fitted("one_coin", annotations, sweeps=n) for n in (0, None))
+    assert not np.array_equal(mode.posterior, averaged.posterior)
+    per_parameter = annotations.n_rows / n_free(mode.fitted)
+    assert averaged.outcome.facts["per_parameter"] == pytest.approx(per_parameter)
+    for name, value, place in (
+        ("THIN", per_parameter, module),
+        ("FEW_ROWS", 1, sweeps),
+        ("LITTLE", 0, sweeps),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, name, value)
+            same = fitted("one_coin", annotations)
+        assert "sweeps" not in same.outcome.facts
+        np.testing.assert_array_equal(mode.posterior, same.posterior)
+
+
+def test_parameters_are_counted_without_what_rows_of_probabilities_sum_to():
+    fit = fitted("dawid_skene", thin(), sweeps=0).fitted
+    k, j = fit.annotations.n_classes, fit.annotations.n_workers
+    assert n_free(fit) == j * k * (k - 1) + k - 1
+
+
+def test_the_same_seed_gives_the_same_labels_and_a_saved_fit_has_them(tmp_path):
+    one, same, other = (fitted("glad", thin(), seed=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one.posterior, same.posterior)
+    assert not np.array_equal(one.posterior, other.posterior)
+    one.save(tmp_path / "fit")
+    np.testing.assert_array_equal(cp.load_fit(tmp_path / "fit").posterior, one.posterior)
+
+
+def test_a_fit_that_goes_on_has_the_same_labels(tmp_path):
+    whole = fitted("dawid_skene", thin())
+    fitted("dawid_skene", thin(), checkpoint=tmp_path)
+    again = fitted("dawid_skene", thin(), checkpoint=tmp_path, resume=True)
+    np.testing.assert_array_equal(whole.posterior, again.posterior)
+
+
+def test_gold_labels_that_a_fit_is_given_stay():
+    annotations, _ = cp.simulate("dawid_skene", **CROWD)
+    wrong = annotations.replace(gold=(np.asarray(annotations.gold) + 1) % annotations.n_classes)
+    fit = fitted("dawid_skene", wrong, gold=True)
+    assert fit.outcome.facts["sweeps"]
+    np.testing.assert_array_equal(fit.posterior.argmax(-1), wrong.gold)
+
+
+def test_sweeps_of_a_scan_are_refused_and_none_are_taken_as_what_it_has(tmp_path):
+    path = tmp_path / "crowd.parquet"
+    thin(n_tasks=30).to_frame()[["task", "worker", "label"]].to_parquet(path)
+    with pytest.raises(ValueError, match="sweeps=3 would be ignored: sweeps take all tasks at once"):
+        fitted("dawid_skene", cp.scan(path), sweeps=3)
+    assert "sweeps" not in fitted("dawid_skene", cp.scan(path), sweeps=0).outcome.facts
+
+
+def test_labels_that_are_far_less_sure_than_at_the_mode_are_told_of_in_a_note():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 5, 60)
+    rows = [(task, worker) for task in range(60) for worker in range(5)]
+    given = [truth[t] if rng.random() < 0.55 else int(np.clip(truth[t] + rng.choice([-1, 1]), 0, 4)) for t, _ in rows]
+    table = pd.DataFrame(rows, columns=["task", "worker"]).assign(label=given)
+    annotations = cp.Annotations.from_frame(table, ordered=[0, 1, 2, 3, 4])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = fitted("dawid_skene", annotations)
+    (finding,) = [each for each in fit.findings if each.code == "averaged_labels"]
+    assert finding.severity == "note"
+    assert finding.values["sure"] == pytest.approx(fit.posterior.max(-1).mean())
+    right = (fit.posterior.argmax(-1) == truth).mean()
+    assert abs(finding.values["sure"] - right) < abs(finding.values["sure_at_mode"] - right)
+    assert not [each for each in fitted("dawid_skene", annotations, sweeps=0).findings if each.code == finding.code]

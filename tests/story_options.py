@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from conftest import random_annotations
 
 from crowdppl import Annotations, Classifier, Prevalence
@@ -39,6 +40,18 @@ class Option(NamedTuple):
         if "abstentions" not in self.has:
             return known
         return known.replace(label=rng.integers(0, 4, N_ROWS).astype(np.int32), abstentions=Ids([2, 3]))
+
+
+STAND_FOR_OTHERS = ("dawid_skene", "glad", "annotator_groups", "independent_confusion_subtypes")
+"""Stories of each kind of emission: rows by worker, scores by task, groups, and subtypes that a task shares."""
+
+
+def every_story() -> list[Any]:
+    """Return all stories as parameters, for a test of what is written once over them.
+
+    Those that stand for the others are tried each time, the others with the long tests.
+    """
+    return [s if s in STAND_FOR_OTHERS else pytest.param(s, marks=pytest.mark.long) for s in STORIES]
 
 
 DEFAULTS = [Option(story, {}) for story in STORIES]

@@ -12,6 +12,7 @@ import pytest
 from abstaining import ABSTAIN, with_abstentions
 from brute_force import enumerate_labellings
 from numpyro import handlers
+from story_options import every_story
 from whole_density import density
 
 import crowdppl as cp
@@ -21,7 +22,6 @@ from crowdppl.data.majority import majority_accuracy
 from crowdppl.data.padding import padded
 from crowdppl.inference.densities.enumerated import is_latent
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.sites import parameter_dims
 from crowdppl.inference.sources.memory import in_batches
 from crowdppl.models import STORIES, Abstaining, Confusion, PerAnnotation, Subtypes
 from crowdppl.models.parts.abstaining import one_class_alone
@@ -125,7 +125,7 @@ def test_the_forms_of_its_emission_agree(name, binary):
         np.testing.assert_allclose(emission.log_prob(binary.worker, binary.task, binary.label), of_rows, atol=1e-5)
 
 
-@EVERY
+@pytest.mark.parametrize("name", every_story())
 def test_uninformative_abstentions_leave_the_labels_as_dropping_them_does(name, binary):
     silent = binary.replace(informative=False)
     theta = parameters(name, silent)
@@ -135,29 +135,6 @@ def test_uninformative_abstentions_leave_the_labels_as_dropping_them_does(name, 
     rate = np.log(np.asarray(theta["abstention"], dtype=float))[binary.worker, np.maximum(binary.label - 1, 0)]
     said = np.bincount(binary.task, rate, 6)
     np.testing.assert_allclose(kept.log_likelihood, dropped.log_likelihood + said, rtol=1e-4, atol=1e-5)
-
-
-@EVERY
-def test_padding_changes_nothing(name, binary):
-    theta = parameters(name, binary)
-    larger = padded(binary)
-    more = {"worker": larger.n_workers - 3, "task": larger.n_tasks - 6}
-    grown = {}
-    dims = _dims(name, binary)
-    for site, value in theta.items():
-        widths = [(0, more.get(dim, 0)) for dim in dims[site]]
-        grown[site] = jnp.pad(value, widths, mode="edge") if widths else value
-    model = of(name)
-    if name == "difficulty":
-        model = Model(STORIES[name], ARGUMENTS[name] | {"votes": np.pad(VOTES, [(0, more["task"]), (0, 0)], "edge")})
-    exact, wide = density(of(name), theta, binary), density(model, grown, larger)
-    np.testing.assert_allclose(wide.posterior[:6], exact.posterior, atol=1e-5)
-    np.testing.assert_allclose(wide.log_likelihood.sum(), exact.log_likelihood.sum(), rtol=1e-5)
-    np.testing.assert_allclose(wide.log_prior, exact.log_prior, rtol=1e-4)
-
-
-def _dims(name, annotations):
-    return parameter_dims(of(name), annotations)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from conftest import random_annotations
+from story_options import STAND_FOR_OTHERS
 from whole_density import density
 
 import crowdppl as cp
@@ -49,8 +50,16 @@ def test_glad_does_not_lose_a_class_of_data_with_two_difficult_classes():
 
 @pytest.mark.parametrize(
     ("story", "shares"),
-    [("one_coin", "uniform"), *((story, [0.3, 0.7]) for story in STORIES)]
-    + [pytest.param(story, "uniform", marks=pytest.mark.slow) for story in STORIES if story != "one_coin"],
+    [
+        ("one_coin", "uniform"),
+        *((story, [0.3, 0.7]) for story in STAND_FOR_OTHERS),
+        *(
+            pytest.param(story, [0.3, 0.7], marks=pytest.mark.long)
+            for story in STORIES
+            if story not in STAND_FOR_OTHERS
+        ),
+        *(pytest.param(story, "uniform", marks=pytest.mark.slow) for story in STORIES if story != "one_coin"),
+    ],
 )
 def test_every_story_takes_shares_of_the_classes_that_are_not_estimated(crowd, story, shares):
     """Of a task without annotations the label is the prior."""

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from picked_findings import findings_of, found_of_crowd
 from scipy.stats import dirichlet
+from story_options import every_story
 
 import crowdppl as cp
 
@@ -39,7 +40,7 @@ def test_workers_worse_than_chance_are_named_with_their_share():
     assert "cp.estimate(fit, gold)" in found["below_chance"].remedy
 
 
-@pytest.mark.parametrize("story", cp.models.STORIES)
+@pytest.mark.parametrize("story", every_story())
 def test_every_story_says_that_a_part_of_the_crowd_is_worse_than_chance(story):
     """Two workers of ten name the other of two classes on nine tasks of ten."""
     annotations, posterior = crowd([0.9] * 8 + [0.1] * 2, n_tasks=60)

@@ -1,5 +1,6 @@
 """Every story with every option that changes its sites, on annotations that are as small as they can be."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,3 +96,12 @@ FURTHER = [
     Option("annotator_groups", {"truth": "answer"}, ("abstentions",)),
     Option("independent_confusion_subtypes", {}, ("abstentions",)),
 ]
+
+
+def as_parameters(options: Iterable[Option]) -> list[Any]:
+    """Return options as parameters, for a test of what is written once over them.
+
+    Those of a story that is tried without them too are with the long tests, unless they lie over every story.
+    """
+    further = [o for o in FURTHER if o.story != "dawid_skene" and "abstentions" not in o.has]
+    return [pytest.param(o, id=o.name, marks=pytest.mark.long if o in further else ()) for o in options]

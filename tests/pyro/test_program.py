@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from conftest import random_annotations
-from story_options import DEFAULTS, FURTHER, Option
+from story_options import DEFAULTS, FURTHER, Option, as_parameters
 
 torch = pytest.importorskip("torch", reason="the extra pyro is not installed: no torch")
 pyro = pytest.importorskip("pyro", reason="the extra pyro is not installed: no pyro")
@@ -152,7 +152,7 @@ def same_story(model, annotations, arguments=()):
     agree(labels.logits.softmax(-1).detach(), posterior)
 
 
-@pytest.mark.parametrize("option", [pytest.param(option, id=option.name) for option in [*DEFAULTS, *FURTHER]])
+@pytest.mark.parametrize("option", as_parameters([*DEFAULTS, *FURTHER]))
 def test_both_programs_have_the_density_label_posterior_and_slopes_of_the_story(option):
     same_story(Model(KNOWN_STORIES[option.story], option.options), option.annotations())
 

@@ -11,7 +11,7 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 from conftest import random_annotations
-from story_options import DEFAULTS, FURTHER, Option
+from story_options import DEFAULTS, FURTHER, Option, as_parameters
 
 import crowdppl as cp
 from crowdppl.data.ids import Ids, UnreadError
@@ -131,16 +131,7 @@ def test_the_options_are_of_every_registered_story():
     assert {option.story for option in OPTIONS} == set(KNOWN_STORIES)
 
 
-def is_further(option):
-    """Return whether a story is tried without this option too, which is none of what lies over every story."""
-    return option in FURTHER and option.story != "dawid_skene" and "abstentions" not in option.has
-
-
-@pytest.mark.parametrize(
-    "option",
-    [pytest.param(option, marks=pytest.mark.long) if is_further(option) else option for option in OPTIONS],
-    ids=lambda option: option.name,
-)
+@pytest.mark.parametrize("option", as_parameters(OPTIONS))
 def test_registered_stories_keep_their_promise(option):
     """Also with counts, abstentions, features and the parts that any story takes: they are never run in a fit."""
     annotations = option.annotations()

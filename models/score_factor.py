@@ -59,7 +59,10 @@ def score_factor(
         annotations: who gave which score, from the least to the greatest; workers are named.
         truth_prior: prior of the true labels; even shares of the classes by default, which the scores do not tell.
         loading: the correlation of a judge's scores with the factor that is expected, :math:`\lambda`.
-        validity: the correlation of the factor with the truth that is expected, :math:`r`.
+        validity: the correlation of the factor with the truth that is expected, :math:`r`. It bounds how sure labels
+            are: with the factor known exactly, the most probable class has in the mean 0.75 of two classes, 0.41 of
+            five and 0.24 of ten at the default, and 0.90, 0.67 and 0.45 at 0.95, which suits judges who see the truth
+            and err one by one.
         spread: :math:`\sigma`, how far judges differ from that, and the truth from this, in inverse hyperbolic
             tangents.
         points: number M of points of the grid.

@@ -37,6 +37,16 @@ def test_a_class_has_its_points_by_the_normal_integral(correlation):
         np.testing.assert_allclose(found[k] @ np.asarray(points), mean, atol=0.02)  # of a grid of 301 points
 
 
+@pytest.mark.parametrize(
+    ("correlation", "n_classes", "sure"),
+    [(0.5**0.5, 2, 0.75), (0.5**0.5, 5, 0.41), (0.5**0.5, 10, 0.24), (0.95, 2, 0.9), (0.95, 5, 0.67), (0.95, 10, 0.45)],
+)
+def test_the_correlation_bounds_how_sure_labels_are(correlation, n_classes, sure):
+    """The mean of the largest probability over the factor, which is known exactly; the docstring has the figures."""
+    of_class = np.asarray(shares_of_points(grid(301), n_classes, correlation))
+    assert of_class.max(0).sum() / n_classes == pytest.approx(sure, abs=0.01)
+
+
 def test_of_two_classes_the_second_has_the_probability_of_the_factor():
     points = grid(21)
     shares = np.asarray(shares_of_points(points, 2, 0.5**0.5))

@@ -73,11 +73,6 @@ def first_annotations(annotations: Annotations) -> FirstAnnotations:
     return FirstAnnotations(task[is_first], worker[is_first], label[is_first])
 
 
-def class_counts(given: FirstAnnotations, n_workers: int, n_classes: int) -> np.ndarray:
-    """Return how many annotations of each class each worker gave, ``(J, K)``."""
-    return cross_counts((n_workers, n_classes), given.worker, given.label)
-
-
 def agreement(annotations: Annotations) -> BeyondChance:
     """Return the agreement of workers beyond chance.
 
@@ -85,7 +80,7 @@ def agreement(annotations: Annotations) -> BeyondChance:
         annotations: of named workers.
     """
     given, n_classes = first_annotations(annotations), annotations.n_classes
-    counts = class_counts(given, annotations.n_workers, n_classes)
+    counts = cross_counts((annotations.n_workers, n_classes), given.worker, given.label)
     shares = counts / np.maximum(counts.sum(1), 1)[:, None]
     votes = _votes(given, (counts > 0).sum(1) > 1, annotations.n_tasks, n_classes)
     task, worker, label = _sampled(given, annotations.n_tasks, n_classes)

@@ -27,7 +27,7 @@ from ...data import Annotations
 from ...data.arrays import cross_counts
 from ...data.errors import check_name
 from ..engines.finding import Finding
-from .beyond_chance import class_counts, first_annotations
+from .beyond_chance import first_annotations
 from .register import Labels, once
 
 NEARLY = 0.95  # share of a worker's annotations that are one class
@@ -68,7 +68,7 @@ def constant_workers(annotations: Annotations) -> ConstantWorkers:
     """
     nobody = ConstantWorkers(np.zeros(0, int), np.zeros(0, int), 0.0)
     given, n_classes, n_workers = first_annotations(annotations), annotations.n_classes, annotations.n_workers
-    counts = class_counts(given, n_workers, n_classes)
+    counts = cross_counts((n_workers, n_classes), given.worker, given.label)
     n, own = counts.sum(1), counts.argmax(1)
     suspect = (n >= FEWEST) & (counts.max(1) >= NEARLY * n) & ~_abstains(annotations)
     if not suspect.any() or suspect.all():

@@ -104,8 +104,7 @@ class ClassPrior:
         Raises:
             StoryError: a network is needed and was not given.
         """
-        given = {name: value for name, value in saved.items() if name != "kind"}
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+        return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in saved.items() if name != "kind"})
 
 
 def truth_prior_from_json(saved: Mapping[str, Any], network: Any = None) -> ClassPrior:
@@ -304,7 +303,7 @@ def prior_in_use(annotations: Annotations, truth_prior: TruthPrior | Array | Non
 
 def usual_prior(annotations: Annotations) -> ClassPrior:
     """The truth prior where none is given, which the kind of the labels names."""
-    return truth_prior_from_json({"kind": annotations.kind.truth_prior})
+    return ClassPrior.known[annotations.kind.truth_prior]()
 
 
 def differs_by_task(truth_prior: TruthPrior | Array | None, annotations: Annotations) -> bool:

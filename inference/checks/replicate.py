@@ -11,6 +11,7 @@ from numpyro import handlers
 
 from ...data import Annotations
 from ...models.parts.emissions import Emission
+from ...models.parts.kernels import FAST
 from ..densities.enumerated import site_values
 from ..densities.model import Model
 from ..densities.prior import proper
@@ -19,7 +20,6 @@ from ..fitted.fitted import Fitted
 from ..fitted.replicated_annotations import before_annotations
 
 NewTruth = Literal["prior", "posterior"]
-FAST = "rbg"  # a generator of random numbers that XLA compiles several times faster than JAX's own
 
 
 def from_posterior(

@@ -13,6 +13,7 @@ from jax.scipy.special import logsumexp
 
 from ...data import AnnotationError, Annotations
 from ...data.arrays import counts
+from ...models.parts.kernels import FAST
 from ..densities.enumerated import Density, Parameters
 from ..densities.prior import log_prior_by_site, prior_draws
 from ..densities.programs import compiled
@@ -38,7 +39,7 @@ def posterior_predictive(fit: Posterior | Fitted, *, seed: int = 0) -> xr.Datase
         ``truth (chain, draw, task)`` and ``annotation (chain, draw, row)``, as positions of classes.
     """
     fitted = fitted_of(fit)
-    truth, new = _replicate(fitted, jax.random.split(jax.random.key(seed), fitted.shape))
+    truth, new = _replicate(fitted, jax.random.split(jax.random.key(seed, impl=FAST), fitted.shape))
     return _dataset(truth, new, fitted.annotations)
 
 
@@ -77,9 +78,10 @@ def predicted(fitted: Fitted, unit: Unit, *, seed: int = 0) -> np.ndarray:
         AnnotationError: by annotation, where the story lets the annotations of a task depend on each other beyond its
             class, and rows stand for several annotations.
     """
-    keys = jax.random.split(jax.random.key(seed), fitted.shape)
     if unit == "task":
+        keys = jax.random.split(jax.random.key(seed, impl=FAST), fitted.shape)
         return np.asarray(_replicate(fitted, keys, before=True)[1])
+    keys = jax.random.split(jax.random.key(seed), fitted.shape)
     annotations, count = fitted.annotations, counts(fitted.annotations)
     if not independent(fitted) and (count != 1).any():
         raise AnnotationError(

@@ -304,9 +304,9 @@ def _with_fit(
     if isinstance(fit, Posterior) and fit.only is None:
         return table, n_effective
     fitted = fitted_of(fit)
-    label = np.asarray(posterior_predictive(fitted.with_uncertainty, seed=seed)["annotation"])
-    label = label.reshape(-1, label.shape[-1])
-    label = label[np.linspace(0, len(label) - 1, min(REPLICATES, len(label))).astype(int)]
+    around = fitted.with_uncertainty
+    some = around.thinned(min(REPLICATES, int(np.prod(around.shape))))
+    label = posterior_predictive(some, seed=seed)["annotation"].to_numpy()[0]
     ones = np.ones((1, annotations.n_tasks))
     again = []
     for one in label:

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare
 
 from crowdppl import AnnotationLikelihood, Annotations, Confusion, Emission
-from crowdppl.models.parts.kernels import drawn_kinds
+from crowdppl.models.parts.kernels import FAST, drawn_kinds
 from crowdppl.models.parts.likelihood import select
 
 
@@ -103,13 +103,14 @@ def test_samples_have_the_shape_of_samples_then_truth_then_annotations(tiny, tab
     assert AnnotationLikelihood(truth, Confusion(table), tiny).sample(jax.random.key(0), (2, 3)).shape == (2, 3, 4, 9)
 
 
-def test_of_many_kinds_each_is_drawn_as_often_as_it_is_probable():
-    """By sums of probabilities, where a hundred kinds would each need a random number."""
-    probs = np.random.default_rng(0).dirichlet(np.ones(100)).astype("f4")
-    probs[::10] = 0.0
+@pytest.mark.parametrize(("n", "generator"), [(100, "threefry2x32"), (10, FAST)])
+def test_each_of_many_kinds_is_drawn_as_often_as_it_is_probable(n, generator):
+    """By sums of probabilities, where a hundred kinds would each need a random number, and by a fast generator."""
+    probs = np.random.default_rng(0).dirichlet(np.ones(n)).astype("f4")
+    probs[::5] = 0.0
     probs /= probs.sum()
-    drawn = drawn_kinds(jax.random.key(0), jnp.broadcast_to(probs, (50_000, 100)))
-    found = np.bincount(np.asarray(drawn), minlength=100)
+    drawn = drawn_kinds(jax.random.key(0, impl=generator), jnp.broadcast_to(probs, (50_000, n)))
+    found = np.bincount(np.asarray(drawn), minlength=n)
     assert not found[probs == 0].any()
     some = probs > 0
     assert chisquare(found[some], 50_000 * probs[some] / probs[some].sum(dtype=float)).pvalue > 1e-3

@@ -63,7 +63,14 @@ def test_agreements_are_counted_by_pair_of_different_workers(annotations):
     assert sizes == dict(shared)
 
 
-@given(crowds)
+def without_repeats(annotations):
+    """The first annotation of each worker to each task."""
+    pairs = np.stack([annotations.task, annotations.worker], axis=1)
+    first = np.sort(np.unique(pairs, axis=0, return_index=True)[1])
+    return annotations.replace(**{name: getattr(annotations, name)[first] for name in ("task", "worker", "label")})
+
+
+@given(crowds.flatmap(lambda crowd: st.sampled_from([crowd, without_repeats(crowd)])))
 def test_agreement_with_the_majority_of_the_others_is_counted_and_ties_are_shared(annotations):
     rows = annotations_of(annotations)
     credit, size = Counter(), Counter()

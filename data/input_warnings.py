@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,7 @@ MISSING = frozenset({
 })  # fmt: skip
 """Labels that may stand for none, in small letters."""
 
+INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))  # hyphens and blanks of no width
 MOST_NAMES = 100_000  # of tasks or workers, among which spellings are looked for
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -117,18 +119,36 @@ def tell_alike_names(title: str, names: Ids, *, case: bool) -> None:
             by_text.setdefault(_spelling(name, case), []).append(name)
     alike = [found for found in by_text.values() if len(found) > 1]
     if alike:
-        groups = "; ".join(" and ".join(map(repr, found)) for found in alike[:3])
-        more = f" and {len(alike) - 3} more" if len(alike) > 3 else ""
-        by = "case or blanks" if case else "blanks"
-        warn(f"{title}: names differ by {by} alone and count as different: {groups}{more}; tidy=True makes one of them")
+        by = f"{'case, ' * case}blanks or characters that do not show"
+        said = f"{title}: names differ by {by} alone and count as different: {_listing(alike)}"
+        warn(f"{said}; tidy=True makes one of them")
 
 
 def _spelling(name: Hashable, case: bool) -> Hashable:
     """A name without blanks around it or doubled within, and maybe without case."""
     if not isinstance(name, str):
         return name
-    tidy = " ".join(name.split())
+    tidy = _without_slips(name)
     return tidy.casefold() if case else tidy
+
+
+def _without_slips(name: str) -> str:
+    """A name without blanks around it or doubled within, and without what shows in no font: Unicode's composed form."""
+    return " ".join(_as_it_looks(name).split())
+
+
+def _as_it_looks(name: str) -> str:
+    return unicodedata.normalize("NFC", name).translate(INVISIBLE)
+
+
+def _listing(alike: list[list[Hashable]]) -> str:
+    """Groups of names that are alike, with escapes for what does not show."""
+    groups = "; ".join(" and ".join(map(_quoted, found)) for found in alike[:3])
+    return f"{groups} and {len(alike) - 3} more" if len(alike) > 3 else groups
+
+
+def _quoted(name: Hashable) -> str:
+    return ascii(name) if isinstance(name, str) and name != _as_it_looks(name) else repr(name)
 
 
 def merged(label: Column, merge: Mapping[Any, Any]) -> Column:
@@ -196,7 +216,7 @@ def _stands_in_more(name: object) -> bool:
 
 
 def _tidy(name: str) -> str:
-    tidy = " ".join(name.split())
+    tidy = _without_slips(name)
     return tidy.removesuffix(".0") if re.fullmatch(r"-?\d+\.0", tidy) else tidy
 
 
@@ -225,11 +245,10 @@ def _tell_alike(classes: Iterable[Hashable]) -> None:
         by_text.setdefault(key(name), []).append(name)
     alike = [names for names in by_text.values() if len(names) > 1]
     if alike:
-        groups = "; ".join(" and ".join(map(repr, names)) for names in alike[:3])
-        more = f" and {len(alike) - 3} more" if len(alike) > 3 else ""
         warn(
-            "classes differ by case, blanks, '.0', a full stop, quotation marks, or what is around them ('Score: 4', "
-            f"'4/5') alone and count as different classes: {groups}{more}; tidy=True makes one of them"
+            "classes differ by case, blanks, '.0', a full stop, quotation marks, characters that do not show, or what "
+            f"is around them ('Score: 4', '4/5') alone and count as different classes: {_listing(alike)}; tidy=True "
+            "makes one of them"
         )
 
 

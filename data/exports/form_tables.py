@@ -56,9 +56,10 @@ def form_roles(table: pd.DataFrame, what: str, *, worker: str | None, asked: boo
         named = [worker] if worker else [name for name in people if stem(name) in NAMES["worker"]]
         if of_rows or not (stamps or named) or not all(tells_rows(table[name]) for name in named[:1]):
             return None
-    alone = [name for name in (*people, *stamps) if tells_rows(table[name])]
+    alone, of_time = ([name for name in of if tells_rows(table[name])] for of in (people, stamps))
+    mostly = [name for name in people if 2 * table[name].nunique() > len(table)]  # who answers again is one worker
     repeated = [name for name in people if asked and table[name].notna().all()]
-    worker = worker or next(iter(alone + repeated), None)
+    worker = worker or next(iter(alone + mostly + of_time + repeated), None)
     free = [name for name in names if name not in (worker, *people, *stamps) and plain(name) != "id"]
     tasks = _of_one_scale(table[free])
     if len(tasks) < 2 or worker is None:

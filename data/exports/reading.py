@@ -489,6 +489,12 @@ def _form(table: pd.DataFrame, form: Form, what: str, asked: Asked) -> tuple[Ann
         AnnotationError: `missing` is given, or a value cannot be used.
     """
     _refuse_missing(what, "worker", asked.options)
+    workers = table[form.worker]
+    if workers.isna().any():
+        raise AnnotationError(
+            f"{what}, row {int(np.argmax(workers.isna()))}: column {form.worker!r} is empty, and a row is a worker's; "
+            "fill it in, or name the column of workers by worker='COL'"
+        )
     labels = [table[name] for name in form.tasks]
     if all(_is_text(column) for column in labels):
         labels = convert_labels(*labels)
@@ -496,7 +502,9 @@ def _form(table: pd.DataFrame, form: Form, what: str, asked: Asked) -> tuple[Ann
     fields = long_fields(answers, where=lambda row: places[row], source=what, gold=asked.truth, **asked.options)
     said = f"{what}: a row for each worker ({form.worker!r}) and a column for each of {len(form.tasks)} tasks"
     left_out = f"; left out: {', '.join(map(repr, form.others))}" if form.others else ""
-    return Annotations(**fields), f"{said}{left_out}"
+    again = workers[workers.duplicated()].unique()
+    repeats = f"; in several rows: {', '.join(map(repr, again[:3]))}{' and more' * (len(again) > 3)}"
+    return Annotations(**fields), f"{said}{repeats * (len(again) > 0)}{left_out}"
 
 
 def _refuse_missing(what: str, of: str, options: Mapping[str, Any]) -> None:

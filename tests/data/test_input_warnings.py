@@ -138,3 +138,14 @@ def test_one_score_with_a_word_before_it_is_no_word_beside_a_scale():
     with pytest.warns(AnnotationWarning, match="'4' and 'Score: 4'") as caught:
         Annotations.from_frame(frame("1", "2", "3", "4", "5", "Score: 4"))
     assert not any("counts as a class" in str(warning.message) for warning in caught)
+
+
+def test_characters_that_do_not_show_are_told_by_their_codes_and_tidied():
+    labels = ["stra\u00dfe\u0301", "stra\u00df\u00e9", "b", "b\u200b"]
+    with pytest.warns(AnnotationWarning, match=r"'b' and 'b\\u200b'; 'stra\\xdfe\\u0301' and 'straßé'"):
+        Annotations.from_frame(frame(*labels))
+    assert Annotations.from_frame(frame(*labels), tidy=True).votes().sum(0).tolist() == [2, 2]
+    rows = frame(*"abab").assign(worker=["caf\u00e9", "cafe\u0301", "eve", "e\u00adve"])
+    with pytest.warns(AnnotationWarning, match=r"'café' and 'cafe\\u0301'; 'eve' and 'e\\xadve'"):
+        Annotations.from_frame(rows)
+    assert list(Annotations.from_frame(rows, tidy=True).workers) == ["café", "eve"]

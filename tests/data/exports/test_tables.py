@@ -252,6 +252,22 @@ def test_answers_to_a_form_have_a_row_for_each_worker(tmp_path, capsys, suffix):
     assert found.to_frame().set_index(["task", "worker"]).loc[("How far? [two]", "c@x"), "label"] == "Agree"
 
 
+def test_who_fills_in_a_form_twice_is_one_worker_and_who_gives_no_address_is_asked_for(capsys):
+    """One address twice, or none, made the time at which a row was filled in the worker."""
+    twice = FORM.assign(**{"Email Address": ["a@x", "b@x", "a@x", "d@x"]})
+    found = cp.read(twice)
+    assert "('Email Address')" in (said := capsys.readouterr().err)
+    assert "in several rows: 'a@x'" in said
+    assert list(found.workers) == ["a@x", "b@x", "d@x"]
+    assert found.n_annotations == 11
+    unnamed = FORM.assign(**{"Email Address": ["a@x", None, "c@x", "d@x"]})
+    with pytest.raises(AnnotationError, match="row 1: column 'Email Address' is empty"):
+        cp.read(unnamed)
+    by_time = FORM.assign(**{"Timestamp": list("wxyz"), "Email Address": ["a@x", None, None, None]})
+    assert list(cp.read(by_time, tell=False).workers) == list("wxyz")
+    assert list(cp.read(by_time.assign(**{"Email Address": None}), tell=False).workers) == list("wxyz")
+
+
 def test_a_table_by_worker_is_known_by_its_column_of_workers_or_said_to_be_one():
     by_worker = pd.DataFrame({"rater": ["a", "b", "c"], "x1": [1, 2, 3], "x2": [1, 1, 3], "x3": [2, 2, 1]})
     assert list(cp.read(by_worker, tell=False).tasks) == ["x1", "x2", "x3"]

@@ -37,7 +37,7 @@ def report(
             rich_help_panel=options.FIT,
         ),
     ] = None,
-    method: str = "svi",
+    method: str = "em",
     *,
     out: Annotated[
         Path,

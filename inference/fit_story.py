@@ -13,7 +13,9 @@ import pandas as pd
 from jax.sharding import Mesh
 
 from ..data import AnnotationError, Annotations, unknown_name
-from ..data.errors import check_name, look_up
+from ..data.errors import UnknownNameError, check_name, look_up
+from ..data.exports.reading import OPTIONS as OF_ANNOTATIONS
+from ..data.exports.reading import read
 from ..data.packed import PackedStore
 from ..data.scan import Scan
 from ..data.some_tasks import changed_tasks
@@ -506,6 +508,11 @@ def split_options(
             raise ValueError(
                 f"{name}={value!r}: {name} belongs to {' and '.join(others)}, and method={engine.name!r}; leave it "
                 f"out, or give method={' or '.join(map(repr, others))}"
+            )
+        elif name in (*OF_ANNOTATIONS, *inspect.signature(read).parameters):
+            raise UnknownNameError(
+                f"{name}={value!r} is of reading annotations, and no option of a fit: make them first, by "
+                f"cp.read(source, {name}={value!r})"
             )
         else:
             there = sorted(known | set(engine.settings._fields) | set(of_torch))

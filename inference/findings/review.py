@@ -110,8 +110,10 @@ def _by_findings(of: Posterior | Fitted) -> dict[str, str]:
     reasons: dict[str, str] = {}
     for finding in findings(of):
         if finding.code == "constant_workers":
+            gone = finding.values.get("left_out", False)
+            so = "; its annotations are left out, and its figures are the prior's" * gone
             for name, given in zip(finding.values["workers"], finding.values["classes"], strict=True):
-                reasons[name_text(name)] = f"gives {name_quoted(given)} whatever the task"
+                reasons[name_text(name)] = f"gives {name_quoted(given)} whatever the task{so}"
         elif finding.code == "copies":
             names: list[Hashable] = finding.values["workers"]
             for name in names:

@@ -43,6 +43,9 @@ HEADLINES: dict[Trust, str] = {
     "no": "This crowd cannot be trusted without gold labels",
 }
 
+UNSEEN = "Errors that most of them share show in no annotations; a few gold labels tell."
+"""What no check can say."""
+
 
 class Step(NamedTuple):
     """Something to do next.
@@ -117,10 +120,13 @@ def verdict(of: Posterior) -> Verdict:
         return Verdict(trust, tuple(why), (_how_many(n, n - sure),), (), ())
     annotations = of.annotations
     if not why:
-        why.append(_agreement(of))
+        why += [_agreement(of), *([UNSEEN] if annotations.gold is None else [])]
     if annotations.gold is not None:
         why.append(clause(gold_accuracy(of)))
-    return Verdict(trust, tuple(why), _labels(of), _workers(of), _next(annotations))
+    labels, workers = _labels(of), _workers(of)
+    if gap:
+        labels = (f"By the gold tasks the probabilities are too high by {gap:.0%}, so that more are doubtful.", *labels)
+    return Verdict(trust, tuple(why), labels, workers, _next(annotations))
 
 
 def _against_gold(of: Posterior) -> tuple[list[str], float]:
@@ -209,7 +215,7 @@ def _workers(of: Posterior) -> tuple[str, ...]:
     found, n = reviewed(of), of.annotations.n_workers
     everyone = count_text(n, workers_noun(of.annotations.workers))
     if not len(found):
-        return (f"None of {everyone} is to be reviewed.",)
+        return (f"None of {everyone} is to be reviewed, by what the annotations tell.",)
     first = found.head(SHOWN)
     verb = "is" if len(found) == 1 else "are"
     said = [f"{len(found):,} of {everyone} {verb} to be reviewed (workers.csv)."]

@@ -1,6 +1,7 @@
 """Intervals: of draws, of proportions and of medians."""
 
 from bisect import bisect_left
+from numbers import Real
 
 import numpy as np
 from scipy import special
@@ -16,8 +17,8 @@ def checked_tail(interval: float) -> float:
     Raises:
         ValueError: the interval's mass is not between 0 and 1.
     """
-    if not 0 < interval < 1:
-        raise ValueError(f"interval={interval}: the mass of an interval lies between 0 and 1, such as 0.9")
+    if not isinstance(interval, Real) or not 0 < interval < 1:
+        raise ValueError(f"interval={interval!r}: the mass of an interval lies between 0 and 1, such as 0.9")
     return (1 - interval) / 2
 
 

@@ -49,9 +49,10 @@ def gold_page(
 ) -> pd.DataFrame:
     """Write a page (HTML) on which a person gives the true labels of the tasks that are most worth it.
 
-    It shows a task at a time with its annotations, takes a class by a click or a key, keeps what was chosen in the
-    browser, also when it is closed, and saves ``gold.csv``, which ``crowdppl fit --gold``, :func:`crowdppl.fit` and
-    :func:`crowdppl.estimate` read. The page is one file that needs no network.
+    It shows a task at a time, its annotations folded so that they sway nobody who does not ask for them, takes a class
+    by a click or a key, keeps what was chosen in the browser, also when it is closed, and saves ``gold.csv``, which
+    ``crowdppl fit --gold``, :func:`crowdppl.fit` and :func:`crowdppl.estimate` read. The page is one file that needs no
+    network.
 
     Args:
         fit: a fit of any story, an average, or labels by a rule.

@@ -34,7 +34,7 @@ def test_report_writes_the_page_of_the_fit_that_was_asked_for(crowd, tmp_path):
     gold = tmp_path / "gold.csv"
     gold.write_text("item,annotation\nt0,a\nt1,b\n")
     out = tmp_path / "page.html"
-    options = ("--method", "em", "--set", "diagonal=3", "--gold", gold, "--no-checks", "--title", "Mine & yours")
+    options = ("--set", "diagonal=3", "--gold", gold, "--no-checks", "--title", "Mine & yours")
     done = crowdppl("report", crowd, *COLUMNS, *options, "--out", out)
     assert done.exit_code == 0, done.output
     assert "dawid_skene fitted by EM" in done.stdout

@@ -121,3 +121,9 @@ def test_names_from_elsewhere_are_none_of_ours_and_stand_for_what_there_is():
     ours = {*KNOWN_STORIES, *ALIASES, *BASELINES}
     assert not ours & CALLED_ELSEWHERE.keys()
     assert ours >= {*CALLED_ELSEWHERE.values()}
+
+
+@pytest.mark.parametrize("option", ["ordered", "truth_classes", "task"])
+def test_an_option_of_reading_is_told_where_it_belongs(tiny, option):
+    with pytest.raises(cp.UnknownNameError, match=rf"cp\.read\(source, {option}=\['a', 'b'\]\)"):
+        cp.fit("dawid_skene", tiny, progress=False, **{option: ["a", "b"]})

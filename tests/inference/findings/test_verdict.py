@@ -1,5 +1,6 @@
 """The verdict: trust by the findings, doubtful labels and where they lie, whom to review, and what to do next."""
 
+import re
 import shlex
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.inference.findings.review import reviewed
-from crowdppl.inference.findings.verdict import SHOWN, clause
+from crowdppl.inference.findings.verdict import SHOWN, UNSEEN, clause
 
 N_TASKS, N_WORKERS = 120, 12
 
@@ -67,6 +68,10 @@ def test_gold_labels_that_the_fit_does_not_use_speak_for_or_against_it(healthy):
     assert "85% of 40 gold tasks are right, and the probabilities say 9" in care.why[0]
     assert no.trust == "no"
     assert no.why[0].startswith("50% of 40 gold tasks are right")
+    assert re.match(r"By the gold tasks the probabilities are too high by 4\d%", no.labels[0])
+    assert not any("By the gold tasks" in said for said in trusted(0).labels)
+    assert UNSEEN in healthy.verdict.why
+    assert UNSEEN not in trusted(0).why
     few = healthy.annotations.with_gold({task: other[labels[task]] for task in first[:5]})
     assert cp.fit("dawid_skene", few, progress=False).verdict.trust == "yes"  # too few to speak
     assert not any("the probabilities say" in why for why in trusted(20, gold=True).why)  # known labels: no measure

@@ -138,6 +138,8 @@ def test_the_page_has_the_tasks_with_their_annotations_and_nothing_of_the_fit(fi
     first = given[given["task"] == asked["task"][0]]
     card = text.split("<section")[1]
     assert re.findall(r"<li><span>(.*?)</span>", card) == [str(worker) for worker in first["worker"]]
+    folded = card.partition("<details>")[2].partition("</details>")[0]
+    assert re.findall(r"<b>(.*?)</b>", folded) == [str(label) for label in first["label"]]
     assert not re.search(r"https?://", text)
 
 

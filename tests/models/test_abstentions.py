@@ -85,7 +85,7 @@ def test_one_coin_is_the_sum_over_all_labellings_with_a_rate_of_abstention_by_tr
     np.testing.assert_allclose(at.posterior, posterior, atol=1e-5)
 
 
-@EVERY
+@pytest.mark.parametrize("name", every_story())
 def test_every_storys_density_is_the_sum_over_all_labellings(name, binary):
     theta = parameters(name, binary)
     at = density(of(name), theta, binary)

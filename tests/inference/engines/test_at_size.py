@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from conftest import random_annotations
 from numpyro.infer.util import potential_energy
-from story_options import DEFAULTS, FURTHER, Option
+from story_options import DEFAULTS, FURTHER, STAND_FOR_OTHERS, Option
 
 import crowdppl as cp
 from crowdppl import Annotations, Classifier, Confusion, observe, tasks
@@ -47,7 +47,10 @@ OPTIONS = [*DEFAULTS, OfThree("dawid_skene", {})]
 FURTHER_OPTIONS = [*FURTHER, *(OfThree(story, {}) for story in THREE_CLASSES[1:])]
 EVERY = pytest.mark.parametrize(
     "option",
-    [*OPTIONS, *(pytest.param(option, marks=pytest.mark.slow) for option in FURTHER_OPTIONS)],
+    [
+        *(o if o.story in STAND_FOR_OTHERS else pytest.param(o, marks=pytest.mark.long) for o in OPTIONS),
+        *(pytest.param(option, marks=pytest.mark.slow) for option in FURTHER_OPTIONS),
+    ],
     ids=lambda option: option.name,
 )
 

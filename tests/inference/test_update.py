@@ -4,10 +4,10 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
+from story_options import every_story
 
 import crowdppl as cp
 from crowdppl.inference.engines import sparse_em
-from crowdppl.models import STORIES
 
 CLOSE = {"tolerance": 1e-12, "max_iterations": 5000}
 
@@ -53,7 +53,7 @@ def test_em_ends_where_a_fit_of_everything_ends(story, options, is_large, monkey
     assert updated.workers.index.tolist() == list(whole.workers)
 
 
-@pytest.mark.parametrize("story", list(STORIES))
+@pytest.mark.parametrize("story", every_story())
 @pytest.mark.parametrize("is_large", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_every_story_takes_new_tasks_and_workers(story, is_large, monkeypatch):
     if is_large:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ from .text_files import (
     separator_line,
     separator_of,
 )
+
+RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+"""What pandas says of a row with more cells than the header has."""
 
 
 def as_frame(table: Any, what: str = "frame") -> nw.DataFrame[Any]:
@@ -112,6 +116,11 @@ def read_text_table(path: str | Path, separator: str | None = None, encoding: st
         raise not_text(path, error) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
+        if ragged := RAGGED.fullmatch(reason):
+            reason = (
+                f"line {ragged[2]} has {ragged[3]} cells, and the header {ragged[1]}; put a cell that has "
+                f"{separator!r} in it between quotation marks, or say what separates the columns"
+            )
         raise AnnotationError(f"{path} is no CSV file that can be read: {reason}") from None
     # Where every row has more fields than the header, pandas takes the first ones for an index.
     if not isinstance(table.index, pd.RangeIndex):

@@ -101,8 +101,14 @@ def find_story(story: str | Story) -> Story:
 
     Raises:
         UnknownNameError: no story has that name; the message gives the nearest one.
+        StoryError: the function takes no annotations.
     """
     if callable(story):
+        if not inspect.signature(story).parameters:
+            name = getattr(story, "__name__", "story")
+            raise StoryError(
+                f"{name} takes no arguments; a story is a function of annotations: def {name}(annotations)"
+            )
         return story
     name = ALIASES.get(story, story)
     if name not in KNOWN_STORIES:

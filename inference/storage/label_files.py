@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from ...data.atomic import whole_file, whole_folder
 from ...data.column_names import missing_column, task_column
+from ...data.comparisons import columns_of_tasks
 from ...data.errors import AnnotationError, look_up, warn
 from ...data.exports.gathered import chosen_question
 from ...data.exports.json_tools import argilla_question, studio_key, studio_label, studio_task
@@ -316,8 +317,9 @@ def _hugging_face(fit: Posterior) -> pd.DataFrame:
 def label_table(fit: Posterior) -> pd.DataFrame:
     """Return by task: label, probability, entropy, and a column ``p_<class>`` with the probability of each class.
 
-    Of ordered classes the expected score, its interval and the median stand before these. Of comparisons the items on
-    the left and on the right come first, and the better one after the label.
+    Of ordered classes the expected score, its interval and the median stand before these. Of comparisons the prompt,
+    where tasks are named by it and the items, and the items on the left and on the right come first, and the better one
+    after the label.
     """
     names = [f"p_{name}" for name in fit.annotations.classes]
     columns = [
@@ -329,6 +331,8 @@ def label_table(fit: Posterior) -> pd.DataFrame:
     if fit.annotations.sides is not None:
         for place, (side, items) in enumerate(fit.annotations.pairs.items()):
             table.insert(place, side, items.to_numpy())
+        if columns_of_tasks(fit.annotations):
+            table.insert(0, "prompt", [task[0] for task in fit.annotations.tasks])
     return table
 
 

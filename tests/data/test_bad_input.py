@@ -360,7 +360,7 @@ def test_dictionaries_that_cannot_be_read(by_task, parts):
         ("task,worker,label\n", ["no row"]),
         (b"\x89PNG\r\n\x1a\n\x00\x00", ["no text file", "zero bytes"]),
         (b"PAR1\x15\x04", ["is a Parquet file", "from_parquet"]),
-        ("task,worker,label\n1,2,3\n1,2,3,4\n", ["Expected 3 fields in line 3, saw 4"]),
+        ("task,worker,label\n1,2,3\n1,2,3,4\n", ["line 3 has 4 cells, and the header 3", "quotation marks"]),
         ("task,worker,label\n1,2,3,4\n1,2,3,4\n", ["row 0 (line 2): the row has more fields than the header"]),
         ('task,worker,label\n1,"2,3\n4,5,6', ["no CSV file that can be read", "EOF inside string"]),
         ("task:worker:label\n1:2:3\n", ["no column 'task'", "'task:worker:label'"]),

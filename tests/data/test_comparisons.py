@@ -152,6 +152,10 @@ def test_items_go_wherever_the_annotations_go(tmp_path):
     written = pd.read_csv(tmp_path / "labels.csv")
     assert written[["left", "right"]].to_numpy().tolist() == pairs.to_numpy().tolist()
     assert written["better"].tolist() == said
+    assert "prompt" not in written
+    asked = Annotations.from_comparisons(ROWS.assign(question="what?"), prompt="question")
+    cp.fit("majority_vote", asked).write_labels(tmp_path / "asked.csv", to="csv")
+    assert pd.read_csv(tmp_path / "asked.csv")["prompt"].tolist() == ["what?"] * 3
     fit.write_labels(tmp_path / "labels.jsonl", to="jsonl")
     assert pd.read_json(tmp_path / "labels.jsonl", lines=True)["better"].tolist() == said
     fit.save(tmp_path / "fit")

@@ -127,3 +127,11 @@ def test_names_from_elsewhere_are_none_of_ours_and_stand_for_what_there_is():
 def test_an_option_of_reading_is_told_where_it_belongs(tiny, option):
     with pytest.raises(cp.UnknownNameError, match=rf"cp\.read\(source, {option}=\['a', 'b'\]\)"):
         cp.fit("dawid_skene", tiny, progress=False, **{option: ["a", "b"]})
+
+
+def test_a_function_of_nothing_is_no_story(tiny):
+    def alone():
+        numpyro.sample("ability", dist.Beta(1, 1))
+
+    with pytest.raises(cp.StoryError, match=r"def alone\(annotations\)"):
+        cp.fit(alone, tiny, progress=False)

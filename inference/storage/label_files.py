@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -332,7 +332,8 @@ def label_table(fit: Posterior) -> pd.DataFrame:
         for place, (side, items) in enumerate(fit.annotations.pairs.items()):
             table.insert(place, side, items.to_numpy())
         if columns_of_tasks(fit.annotations):
-            table.insert(0, "prompt", [task[0] for task in fit.annotations.tasks])
+            named = cast("Iterable[tuple]", fit.annotations.tasks)
+            table.insert(0, "prompt", [prompt for prompt, *_ in named])
     return table
 
 

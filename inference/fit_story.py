@@ -170,6 +170,7 @@ def fit_story(
         else:
             outcome, data = in_torch.run(engine, problem, settings, seed, progress=progress, keep=keep)
         keep.write()
+        outcome = outcome if progress else outcome._replace(facts={**outcome.facts, "silent": True})
         annotations = annotations.replace(prior=None if data.prior is None else np.asarray(data.prior))
         fitted = Fitted(model, annotations, outcome, method, all_settings, dims)
         return _looked_at(fitted, apart, is_whole=mesh is None)

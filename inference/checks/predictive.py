@@ -9,13 +9,14 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.errors import check_name
-from ...data.numbers import whole_number
+from ...data.numbers import truth_value, whole_number
 from ...models import Classifier, Story, TruthPrior, find_story
 from ...models.parts.classifier import Network
 from ..densities.evidence import with_truth_prior
 from ..densities.fewer_pseudo_counts import with_fewer_pseudo_counts
 from ..densities.model import Model
 from ..densities.program_cache import use_program_cache
+from ..engines.progress import late_bar, told
 from ..fit_story import refit
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, posterior_of
@@ -35,6 +36,7 @@ def check(
     truth: NewTruth = "posterior",
     weaker_prior: float | None = None,
     seed: int = 0,
+    progress: bool = True,
 ) -> Checks:
     r"""Posterior predictive checks: compare the annotations with replicates from the fitted story.
 
@@ -81,6 +83,7 @@ def check(
         weaker_prior: by what the concentrations of the story's Dirichlet priors are multiplied for a second fit,
             between 0 and 1; None for no second fit.
         seed: the same seed gives the same replicates.
+        progress: whether to show a progress bar where it takes more than two seconds.
 
     Returns:
         The checks: ``.table`` with a p-value for each discrepancy, ``.units(name)`` and ``.flagged``.
@@ -92,6 +95,7 @@ def check(
             `weaker_prior` is given, no discrepancy is asked for, or a function returns other
             units or no number.
     """
+    truth_value("progress", progress)
     draws, replicates = whole_number("draws", draws, 1), whole_number("replicates", replicates, 2)
     check_name("value of truth", truth, get_args(NewTruth))
     if weaker_prior is not None and not 0 < weaker_prior < 1:
@@ -111,7 +115,8 @@ def check(
             for i, ((fitted, _), share) in enumerate(zip(stories, shares, strict=True))
             for of_draw in from_posterior(fitted, design, int(share), replicates, truth, seed + i)
         )
-        return _compare(design, discrepancies, new, title, notes)
+        with late_bar("replicates", show=progress) as tell:
+            return _compare(design, discrepancies, told(new, int(shares.sum()), tell), title, notes)
 
     checks = compared(source.weighty)
     if weaker_prior is None:

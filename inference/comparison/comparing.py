@@ -11,6 +11,7 @@ from ...data.errors import check_name, warn
 from ...data.id_text import name_quoted
 from ...data.questions import Units
 from ..engines.finding import ConvergenceWarning
+from ..engines.progress import late_bar, told
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, fitted_of
 from .cross_validation import kfold
@@ -61,7 +62,7 @@ def compare(
         refit_by: of K folds: the engine of the refits; the fits' own by default. ``"em"`` takes a fraction of their
             time.
         seed: of the division into folds, and of the Bayesian bootstrap.
-        progress: whether to show progress bars of K folds.
+        progress: whether to show progress bars: of K folds, and of leave-one-out where it takes more than two seconds.
 
     Returns:
         By story, the best first: ``elpd``, the expected log predictive density (nats, higher is better), and its
@@ -93,7 +94,9 @@ def compare(
                     f"{option}={value!r}: these fits are compared by leave-one-out, which has no such option; leave it "
                     "out, or give method='kfold'"
                 )
-        scores = {name: loo(fitted, by=by or "task") for name, fitted in named.items()}
+        with late_bar("leave-one-out", show=progress) as tell:
+            each = told(named.items(), len(named), tell)
+            scores = {name: loo(fitted, by=by or "task") for name, fitted in each}
         if (message := high_k_message(scores)) is not None:
             warn(message, ConvergenceWarning)
     else:

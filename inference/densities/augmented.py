@@ -71,7 +71,12 @@ APART = ("worker", "task")  # dimensions whose members have nothing to do with e
 
 
 def augmented_draws(
-    steps: Steps, mode: Parameters, n: int, seed: int = 0, missing: float | None = None
+    steps: Steps,
+    mode: Parameters,
+    n: int,
+    seed: int = 0,
+    missing: float | None = None,
+    tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Draws, bool]:
     """Draws of the parameters around a mode, by site, ``(n, ...)``, and whether those of real values went far enough.
 
@@ -81,6 +86,7 @@ def augmented_draws(
         n: how many draws at the most, 25 or more; fewer are taken where a density computes much.
         seed: the same seed gives the same draws.
         missing: the share of the knowledge that is missing with the labels, from 0 to 1, where it is known.
+        tell: is called with the number of steps that are done, and that of all.
     """
     n_steps = STEPS if missing is None else steps_for(missing)
     one: Draws = {name: np.asarray(value)[None] for name, value in mode.items()}
@@ -90,8 +96,10 @@ def augmented_draws(
     draws: Draws = {name: np.broadcast_to(value, (n_ways, *value.shape[1:])) for name, value in one.items()}
     rng, leap, share, found = np.random.default_rng(seed), LONGEST, 0.0, []
     key = key_of(seed)
-    for done in range(n_steps + n // n_ways - 1):
+    n_all = n_steps + n // n_ways - 1
+    for done in range(n_all):
         draws, leap, share = steps.taken(draws, leap, key, done, rng)
+        tell(done + 1, n_all)
         if done + 1 >= n_steps:
             found.append(draws)
     return {name: np.concatenate([one[name] for one in found]) for name in draws}, share >= FEW / 2

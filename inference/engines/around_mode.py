@@ -17,7 +17,9 @@ from ..densities.model import Model
 from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims, parameter_names
 from . import at_size, sparse_em
+from .progress import late_bar
 
+NAME = "draws around the point"
 LITTLE = 2**17  # rows as far as which another program takes longer than it saves
 ENOUGH = 500  # tasks from which on label probabilities at the mode say how many labels are sure
 MOST_WORKERS = 0.9  # share of workers of whom no more is missing than counts
@@ -32,6 +34,8 @@ def draws_around(
     dims: Dims,
     posterior: np.ndarray,
     n: int,
+    *,
+    progress: bool = True,
 ) -> tuple[Draws, bool]:
     """Draws of the parameters around a mode, by site, ``(n, ...)``, and whether those of real values went far enough.
 
@@ -43,6 +47,7 @@ def draws_around(
         dims: names of the dimensions of the sites.
         posterior: label probabilities at the mode, ``(N, K)``.
         n: how many draws at the most: :func:`.augmented_draws`.
+        progress: show a bar where it takes long.
     """
     sure = np.asarray(posterior).max(-1)
     moving = sure < max(SURE, np.nextafter(sure.min(), 2))  # the least sure one in any case
@@ -52,7 +57,8 @@ def draws_around(
         held, seen, values = sparse_em.apart(model, annotations, moving, mode, dims)
         steps = Steps.at(holding_tasks(model, held, {}), seen, values, {})
         if not steps.in_leaps:
-            found, went_far = augmented_draws(steps, values, n, missing=_missing(annotations, moving))
+            with late_bar(NAME, show=progress) as tell:
+                found, went_far = augmented_draws(steps, values, n, missing=_missing(annotations, moving), tell=tell)
             return cut(found, dims, annotations, leading=1), went_far
     seen = at_size.sized(model, annotations, briefly=True) if dims.keys() >= mode.keys() else annotations
     if isinstance(seen, PaddedAnnotations):
@@ -60,7 +66,8 @@ def draws_around(
     steps = Steps.at(model, seen, mode, fixed)
     says_it = annotations.n_tasks >= ENOUGH and not steps.in_leaps and not model.truth_prior.joint
     missing = _missing(annotations, moving) if says_it else None
-    found, went_far = augmented_draws(steps, mode, n, missing=missing)
+    with late_bar(NAME, show=progress) as tell:
+        found, went_far = augmented_draws(steps, mode, n, missing=missing, tell=tell)
     return cut(found, dims, annotations, leading=1), went_far
 
 

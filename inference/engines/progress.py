@@ -7,28 +7,43 @@ notebook, nothing is written. Of several threads one at a time is shown.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .notebook_progress import NotebookLine
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+T = TypeVar("T")
+
 STARTING, COMPILING = "starting", "compiling (the first time for data of this size)"
 LOWERED, COMPILED = "jaxpr_to_mlir_module_duration", "backend_compile_duration"  # ends of JAX's events before and after
 
+PATIENCE = 2.0  # seconds of work without a bar
+_silent: list[int] = []  # threads within a block of doing() that shows nothing
 _shown: list[_Line] = []  # the innermost last: the only one that is seen
 
 
 @contextmanager
 def doing(what: str, *, show: bool = True) -> Iterator[None]:
-    """Say on standard error what is being done while the block runs, and when it compiles a program."""
-    with _line(what, None, show=show):
-        yield
+    """Say on standard error what is being done while the block runs, and when it compiles a program.
+
+    Where that is not shown, no :func:`late_bar` within the block is.
+    """
+    thread = get_ident()
+    if not show:
+        _silent.append(thread)
+    try:
+        with _line(what, None, show=show):
+            yield
+    finally:
+        if not show:
+            _silent.remove(thread)
 
 
 @contextmanager
@@ -40,6 +55,33 @@ def progress_bar(name: str, total: int, *, show: bool) -> Iterator[Callable[[int
     """
     with _line(_shown[-1].what if _shown else name, total, show=show) as line:
         yield line.tell if line else lambda done, note: None
+
+
+@contextmanager
+def late_bar(name: str, *, show: bool = True) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar once the block has run for :data:`PATIENCE`; call what it yields with (steps done, steps in all).
+
+    It is for what follows a fit, most of which is done before anybody waits.
+    """
+    began, is_silent = monotonic(), get_ident() in _silent
+    bars: list[Callable[[int, str], None]] = []
+    with ExitStack() as stack:
+
+        def tell(done: int, total: int) -> None:
+            if not show or is_silent or (not bars and (done >= total or monotonic() - began < PATIENCE)):
+                return
+            if not bars:
+                bars.append(stack.enter_context(progress_bar(name, total, show=True)))
+            bars[0](done, "")
+
+        yield tell
+
+
+def told(things: Iterable[T], n: int, tell: Callable[[int, int], None]) -> Iterator[T]:
+    """Things one by one, of which a bar is told how many of the ``n`` are done with."""
+    for done, thing in enumerate(things):
+        tell(done, n)
+        yield thing
 
 
 class _Line:

@@ -34,6 +34,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.some_tasks import some_tasks
+from ..engines.progress import late_bar
 from .fitted import Fitted
 from .intervals import INTERVAL, checked_tail
 from .misled import told_label
@@ -158,12 +159,12 @@ def _error_correlation(
     found = np.array([_correlations(pairs, annotations, truth) for truth in truths])
     if np.isnan(found[:, 0]).all():
         raise AnnotationError("no task has annotations of two workers who are sometimes wrong")
-    draws = np.array(
-        [
-            _correlations(pairs, annotations, truths[i % len(truths)], rng.standard_exponential(annotations.n_tasks))
-            for i in range(n_draws)
-        ]
-    )
+    draws = np.empty((n_draws, found.shape[1]))
+    with late_bar("correlation of errors", show=getattr(source, "progress", True)) as tell:
+        for i in range(n_draws):
+            weights = rng.standard_exponential(annotations.n_tasks)
+            draws[i] = _correlations(pairs, annotations, truths[i % len(truths)], weights)
+            tell(i + 1, n_draws)
     n = len(np.unique(np.asarray(annotations.across_questions().worker)))
     correlation = _summarised(found, draws, interval)
     effective = _summarised(_counting_like(found, n), _counting_like(draws, n), interval)

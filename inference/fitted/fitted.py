@@ -152,6 +152,11 @@ class Fitted:
         """True where the draws show the parameters' uncertainty; the mode, or any one point, does not show it."""
         return not self.outcome.is_point
 
+    @property
+    def progress(self) -> bool:
+        """Whether what follows the fit shows bars where it takes long: unless it was fitted with ``progress=False``."""
+        return not self.outcome.facts.get("silent", False)
+
     @cached_property
     def with_uncertainty(self) -> Fitted:
         """Itself where it has draws; else with draws around its point, by a few steps of data augmentation.
@@ -163,7 +168,9 @@ class Fitted:
         size = sum(np.size(value) for value in self.draws.values()) + self.annotations.n_rows
         n = int(np.clip(min(NUMBERS / size, CELLS / n_cells(self.annotations)), *AROUND))
         mode = {name: np.asarray(value)[0, 0] for name, value in self.draws.items()}
-        draws, went_far = draws_around(self.model, self.data, mode, self.fixed, self.dims, self.posterior, n)
+        draws, went_far = draws_around(
+            self.model, self.data, mode, self.fixed, self.dims, self.posterior, n, progress=self.progress
+        )
         if not went_far:
             warnings.warn(TOO_NARROW, ConvergenceWarning, stacklevel=2)
         by_chain = {name: value[None] for name, value in draws.items()}

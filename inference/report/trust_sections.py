@@ -62,11 +62,11 @@ def comparison_section(subject: Subject) -> Section | None:
     )
 
 
-def make_checks(subject: Subject) -> Checks | str:
+def make_checks(subject: Subject, *, progress: bool = True) -> Checks | str:
     """Posterior predictive checks of the fit that leads, or why there are none."""
     draws = DRAWS if subject.annotations.n_annotations <= MANY_ANNOTATIONS else DRAWS_OF_MANY
     try:
-        return check(subject.lead[1], draws=draws, seed=subject.seed)
+        return check(subject.lead[1], draws=draws, seed=subject.seed, progress=progress)
     except AnnotationError as error:
         return str(error)
 

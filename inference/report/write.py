@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...data.atomic import check_new_file, write_whole
 from ...data.description import count_text
+from ...data.numbers import truth_value
 from ...data.questions import tasks_of, tasks_text
 from ...models import first_line
 from ..checks.check_results import Checks
+from ..engines.progress import late_bar, told
 from ..fitted.posterior import Posterior
 from .agreement_section import agreement_section
 from .convergence_section import convergence_section
@@ -36,6 +40,7 @@ def report(
     gold: Any = None,
     checks: bool = True,
     seed: int = 0,
+    progress: bool = True,
 ) -> Path:
     """Write a page (HTML) on a fit: labels, workers, agreement, checks, data, prior, story and computation.
 
@@ -55,6 +60,7 @@ def report(
             labels of the annotations.
         checks: whether to make posterior predictive checks (:func:`crowdppl.check`), which take some seconds.
         seed: of everything that is drawn at random: replicates, folds, bootstrap.
+        progress: whether to show progress bars where it takes more than two seconds.
 
     Returns:
         The path of the page.
@@ -72,34 +78,30 @@ def report(
         >>> fit.report(f"{tempfile.mkdtemp()}/report.html", checks=False).name
         'report.html'
     """
+    truth_value("progress", progress)
     path = Path(path)
     check_new_file(path, (".html", ".htm"))
     about = subject(source, fits, gold, seed)
     heading = _title(about) if title is None else title
-    made = make_checks(about) if checks and about.source.rule is None else None
+    made = make_checks(about, progress=progress) if checks and about.source.rule is None else None
     found = overview(about, made if isinstance(made, Checks) else None)
-    write_whole(path, page(heading, _lead(about), opening(found), tiles(about, found.gold), _sections(about, made)))
+    sections = _sections(about, made, progress=progress)
+    write_whole(path, page(heading, _lead(about), opening(found), tiles(about, found.gold), sections))
     return path
 
 
-def _sections(about: Subject, checks: Checks | str | None) -> list[Section]:
+def _sections(about: Subject, checks: Checks | str | None, *, progress: bool) -> list[Section]:
     """The sections of the page, in their order."""
-    made: list[Section | None] = [ranking_section(about), labels_section(about), votes_section(about)]
-    made += [workers_section(about), agreement_section(about), gold_section(about)]
+    made: list[Callable[[Subject], Section | None]] = [ranking_section, labels_section, votes_section, workers_section]
+    made += [agreement_section, gold_section]
     if about.source.rule is None:
-        made += [
-            None if checks is None else checks_section(about, checks),
-            comparison_section(about),
-            next_section(about),
-            data_section(about),
-            prior_section(about),
-            story_section(about),
-            reproduce_section(about),
-            convergence_section(about),
-        ]
+        made += [] if checks is None else [partial(checks_section, checks=checks)]
+        made += [comparison_section, next_section, data_section, prior_section, story_section, reproduce_section]
+        made.append(convergence_section)
     else:
-        made.append(data_section(about))
-    return [one for one in made if one is not None]
+        made.append(data_section)
+    with late_bar("sections of the page", show=progress) as tell:
+        return [found for make in told(made, len(made), tell) if (found := make(about)) is not None]
 
 
 def _title(about: Subject) -> str:

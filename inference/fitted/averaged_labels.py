@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from ...data import Annotations
 from ...data.arrays import counts
 from ..densities.random_keys import key_of
 from ..densities.sites import parameter_names
-from ..densities.sweeps import swept_from
+from ..densities.sweeps import FEW_ROWS, swept_from
 from .fitted import Fitted, label_posteriors
 
 THIN = 30  # annotations for each free parameter, from which on labels at the mode are as sure as the average
@@ -42,10 +43,12 @@ def averaged_labels(fitted: Fitted, at_mode: np.ndarray) -> AveragedLabels | Non
         at_mode: its label probabilities there, ``(N, K)``.
     """
     sweeps = fitted.settings.get("sweeps")
-    per_parameter = float(counts(fitted.annotations).sum()) / max(n_free(fitted), 1)
-    if sweeps == 0 or (sweeps is None and per_parameter >= THIN):
+    if sweeps == 0 or (sweeps is None and fitted.annotations.n_rows > FEW_ROWS):
         return None
     seen = fitted.at_size
+    per_parameter = float(counts(fitted.annotations).sum()) / max(n_free(fitted, seen.annotations), 1)
+    if sweeps is None and per_parameter >= THIN:
+        return None
     mode = {name: np.asarray(value)[0, 0] for name, value in seen.draws.items()}
     key = jax.random.fold_in(key_of(fitted.settings["seed"]), 1)
     found = swept_from(fitted.model, seen.annotations, mode, seen.fixed, key, sweeps=sweeps)
@@ -58,8 +61,13 @@ def averaged_labels(fitted: Fitted, at_mode: np.ndarray) -> AveragedLabels | Non
     return AveragedLabels(posterior, facts)
 
 
-def n_free(fitted: Fitted) -> int:
-    """Return how many numbers the parameters are, of each row of probabilities one less than it has."""
-    tables = parameter_names(fitted.model, fitted.data).tables
+def n_free(fitted: Fitted, seen: Annotations) -> int:
+    """Return how many numbers the parameters are, of each row of probabilities one less than it has.
+
+    Args:
+        fitted: the fit.
+        seen: its annotations, of which sizes does not matter: those of the ladder share what is known of the story.
+    """
+    tables = parameter_names(fitted.model, seen).tables
     sizes = {name: np.shape(value)[2:] for name, value in fitted.draws.items()}
     return sum(int(np.prod(size)) - (int(np.prod(size[:-1])) if name in tables else 0) for name, size in sizes.items())

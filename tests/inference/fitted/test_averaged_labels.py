@@ -53,7 +53,7 @@ def test_data_that_are_not_thin_have_the_labels_at_the_mode_to_the_last_bit(monk
     annotations = thin(n_tasks=20)
     mode, averaged = (fitted("one_coin", annotations, sweeps=n) for n in (0, None))
     assert not np.array_equal(mode.posterior, averaged.posterior)
-    per_parameter = annotations.n_rows / n_free(mode.fitted)
+    per_parameter = annotations.n_rows / n_free(mode.fitted, annotations)
     assert averaged.outcome.facts["per_parameter"] == pytest.approx(per_parameter)
     for name, value, place in (
         ("THIN", per_parameter, module),
@@ -70,7 +70,7 @@ def test_data_that_are_not_thin_have_the_labels_at_the_mode_to_the_last_bit(monk
 def test_parameters_are_counted_without_what_rows_of_probabilities_sum_to():
     fit = fitted("dawid_skene", thin(), sweeps=0).fitted
     k, j = fit.annotations.n_classes, fit.annotations.n_workers
-    assert n_free(fit) == j * k * (k - 1) + k - 1
+    assert n_free(fit, fit.annotations) == j * k * (k - 1) + k - 1
 
 
 def test_the_same_seed_gives_the_same_labels_and_a_saved_fit_has_them(tmp_path):

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.arrays import cross_counts
-from .pair_counts import majority_counter, pair_counter
+from .pair_counts import agreement_counter, majority_counter, pairs_of_workers
 
 MAX_UNITS = 20_000  # of a discrepancy, whose replicates are held in memory: the largest units are taken
 
@@ -111,14 +111,14 @@ def _step_name(step: int, cases: list[tuple[int, int]]) -> str:
 
 def _agreement(annotations: Annotations) -> Measure:
     """Count, for each pair of workers, the agreements on tasks that both annotated."""
-    first, second, size, take = pair_counter(annotations)
+    first, second, size = pairs_of_workers(annotations)
     if not len(size):
         raise AnnotationError("agreement: no two workers annotated the same task, so there is nothing to compare")
     shown = _largest(size, MAX_UNITS)
     first, second = first[shown], second[shown]
     workers = annotations.workers
     units = pd.MultiIndex.from_arrays([workers.to_index("worker")[first], workers.to_index("other")[second]])
-    return Measure(lambda label: take(label, first, second), units, size[shown], len(size) - len(shown))
+    return Measure(agreement_counter(annotations, first, second), units, size[shown], len(size) - len(shown))
 
 
 def _majority(annotations: Annotations) -> Measure:

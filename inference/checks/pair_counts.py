@@ -8,39 +8,67 @@ from scipy.sparse import csr_array, triu
 from ...data import Annotations
 from ...data.arrays import cross_counts
 
-CELLS = 5_000_000  # rows × classes that are held in memory at a time
+CELLS = 5_000_000  # rows × classes, or pairs of rows, that are held in memory at a time
 
 
-def pair_counter(
-    annotations: Annotations,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]]:
-    r"""All pairs of different workers who share tasks, and a function that counts their agreements.
+def pairs_of_workers(annotations: Annotations) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Both workers of each pair who share tasks, and the number of pairs of annotations that they share: ``(P,)`` each.
 
-    With :math:`b_{jil} = 1` where worker j gave annotation l, a class, to task i, a pair agrees
-    :math:`\sum_{il} b_{jil} b_{j'il}` times of :math:`\sum_{i} (\sum_l b_{jil}) (\sum_l b_{j'il})`. A repeated
-    annotation is compared with each of the other worker's annotations to the task.
-
-    Returns:
-        Both workers of each pair and the number of pairs of annotations that they share, ``(P,)`` each; and a function
-        of annotations ``(A,)`` and of both workers of some pairs, which counts the pairs of annotations that agree.
+    A repeated annotation is compared with each of the other worker's annotations to the task.
     """
     worker, task = np.asarray(annotations.worker), np.asarray(annotations.task, np.int64)
-    n_workers, n_tasks, n_classes = annotations.n_workers, annotations.n_tasks, annotations.n_classes
     one = np.ones(len(task), dtype=np.float32)
-    annotated = csr_array((one, (worker, task)), shape=(n_workers, n_tasks))
+    annotated = csr_array((one, (worker, task)), shape=(annotations.n_workers, annotations.n_tasks))
     shared = triu(annotated @ annotated.T, k=1, format="coo")
+    first, second = shared.coords
+    order = np.lexsort((second, first))
+    return first[order], second[order], shared.data[order].astype(np.int64)
 
-    def take(label: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        given = label < n_classes  # two abstentions are no agreement
+
+def agreement_counter(
+    annotations: Annotations, first: np.ndarray, second: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    r"""A function of annotations ``(A,)`` that counts in how many pairs of annotations two workers agree, ``(P,)``.
+
+    With :math:`b_{jil} = 1` where worker j gave annotation l, a class, to task i, a pair agrees
+    :math:`\sum_{il} b_{jil} b_{j'il}` times. Of as many pairs of annotations as fit into memory each is looked at; of
+    more the sums are sparse products.
+
+    Args:
+        annotations: the design, whose rows are sorted by task.
+        first: the worker of each pair who comes first, ``(P,)``.
+        second: the other.
+    """
+    worker, task = np.asarray(annotations.worker, np.int64), np.asarray(annotations.task, np.int64)
+    n_workers, n_tasks, n_classes = annotations.n_workers, annotations.n_tasks, annotations.n_classes
+    by_task = np.bincount(task, minlength=n_tasks)
+    if (by_task * (by_task - 1) // 2).sum() <= CELLS:
+        apart = [np.flatnonzero(task[n:] == task[:-n]) for n in range(1, int(by_task.max(initial=0)))]
+        one = np.concatenate([np.zeros(0, np.int64), *apart])
+        other = np.concatenate([np.zeros(0, np.int64), *(rows + n for n, rows in enumerate(apart, 1))])
+        own = np.minimum(worker[one], worker[other]) * n_workers + np.maximum(worker[one], worker[other])
+        wanted = first.astype(np.int64) * n_workers + second
+        order = np.argsort(wanted)
+        at = np.minimum(np.searchsorted(wanted, own, sorter=order), len(wanted) - 1)
+        kept = wanted[order[at]] == own
+        one, other, pair = one[kept], other[kept], order[at[kept]]
+
+        def look(label: np.ndarray) -> np.ndarray:
+            agree = (label[one] == label[other]) & (label[one] < n_classes)  # two abstentions are no agreement
+            return np.bincount(pair[agree], minlength=len(wanted)).astype(np.float32)
+
+        return look
+    ones = np.ones(len(task), dtype=np.float32)
+
+    def multiply(label: np.ndarray) -> np.ndarray:
+        given = label < n_classes
         cells = (worker[given], (task * n_classes + label)[given])
-        gave = csr_array((one[given], cells), shape=(n_workers, n_tasks * n_classes))
+        gave = csr_array((ones[given], cells), shape=(n_workers, n_tasks * n_classes))
         agreed = gave @ gave.T
         agreed.sort_indices()
         return np.asarray(agreed[first, second]).ravel()
 
-    first, second = shared.coords
-    order = np.lexsort((second, first))
-    return first[order], second[order], shared.data[order].astype(np.int64), take
+    return multiply
 
 
 def majority_counter(annotations: Annotations) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:

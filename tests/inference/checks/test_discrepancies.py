@@ -116,11 +116,12 @@ def test_steps_of_the_largest_share_are_named_by_vote_counts_where_only_one_fits
     assert counts == {"4 of 8": 0, "60–69 %": 2, "6 of 8": 0, "80–89 %": 1, "all agree": 0}
 
 
-def test_majorities_are_the_same_in_any_number_of_pieces(monkeypatch):
+@pytest.mark.parametrize("name", ["majority", "agreement"])
+def test_majorities_and_agreements_are_the_same_in_any_number_of_pieces(monkeypatch, name):
     annotations = random_annotations(np.random.default_rng(3), n_tasks=40, n_workers=9, n_classes=3, n_rows=300)
-    whole = measured("majority", annotations)
+    whole = measured(name, annotations)
     monkeypatch.setattr("crowdppl.inference.checks.pair_counts.CELLS", 100)
-    assert measured("majority", annotations) == whole
+    assert measured(name, annotations) == whole
 
 
 def test_of_very_many_units_the_largest_are_taken_and_the_number_of_the_others_is_kept(monkeypatch):

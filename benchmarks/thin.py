@@ -20,6 +20,7 @@ WORKERS, ANNOTATIONS = 10, 4  # workers of a crowd, and of these the number that
 SMALLEST = 1e-6  # of a label's probability, for its logarithm
 ENGINES: dict[str, dict[str, Any]] = {
     "em": {},
+    "em, no sweeps": {"method": "em", "sweeps": 0},
     "svi": {},
     "svi, no sweeps": {"method": "svi", "sweeps": 0},
     "nuts": {"chains": 2, "warmup": 400, "draws": 400},

@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from all_labellings import exact_labels
+from story_options import DEFAULTS
 
 import crowdppl as cp
 from crowdppl.inference.densities import sweeps
 from crowdppl.inference.fitted import averaged_labels as module
 from crowdppl.inference.fitted.averaged_labels import n_free
+from crowdppl.models import WITH_CLASSIFIER
 
 THIN = 30
 CROWD = {"n_tasks": 8, "n_workers": 3, "seed": 2}
@@ -86,6 +88,19 @@ def test_a_fit_that_goes_on_has_the_same_labels(tmp_path):
     fitted("dawid_skene", thin(), checkpoint=tmp_path)
     again = fitted("dawid_skene", thin(), checkpoint=tmp_path, resume=True)
     np.testing.assert_array_equal(whole.posterior, again.posterior)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", DEFAULTS, ids=lambda case: case.name)
+def test_every_story_averages_its_labels(case):
+    annotations, options = case.annotations(), dict(case.options)
+    if case.story in WITH_CLASSIFIER:
+        features = np.random.default_rng(1).normal(size=(annotations.n_tasks, 2)).astype(np.float32)
+        annotations, options["classifier"] = annotations.replace(features=features), "logistic"
+    mode, averaged = (fitted(case.story, annotations, sweeps=n, **options) for n in (0, None))
+    assert averaged.outcome.facts["sweeps"] == sweeps.FEWEST
+    assert np.abs(averaged.posterior - mode.posterior).max() > 1e-3
+    np.testing.assert_allclose(averaged.posterior.sum(-1), 1, atol=1e-4)
 
 
 def test_gold_labels_that_a_fit_is_given_stay():

@@ -79,8 +79,13 @@ class Model:
     @property
     def truth_prior(self) -> ClassPrior:
         """The truth's prior; the stories' own where none was given."""
-        prior = self.hyperparameters.get("truth_prior", hyperparameters_of(self.story).get("truth_prior"))
+        prior = self.given_prior
         return prior if isinstance(prior, ClassPrior) else Prevalence()
+
+    @property
+    def given_prior(self) -> Any:
+        """The truth's prior as it was given; the story's own where none was, None where it leaves it to the labels."""
+        return self.hyperparameters.get("truth_prior", hyperparameters_of(self.story).get("truth_prior"))
 
     @property
     def plain(self) -> "Model | None":

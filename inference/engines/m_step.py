@@ -123,7 +123,7 @@ def newton(classifier: Classifier, annotations: Annotations, weights: Parameters
 
 def newton_sites(model: Model, annotations: Annotations) -> tuple[str, ...]:
     """The sites of a truth prior whose moves are Newton's; none of any other prior."""
-    prior = prior_in_use(annotations, model.hyperparameters.get("truth_prior"))
+    prior = prior_in_use(annotations, model.given_prior)
     if not getattr(prior, "newton", False):
         return ()
     sites = handlers.trace(handlers.seed(prior, rng_seed=0)).get_trace(annotations)
@@ -148,7 +148,7 @@ def newton_of_prior(
     """
     if not (names := newton_sites(model, annotations)):
         return {}
-    prior = prior_in_use(annotations, model.hyperparameters.get("truth_prior"))
+    prior = prior_in_use(annotations, model.given_prior)
 
     def at(reals: Parameters) -> tuple[Array, Array]:
         own = {name: spec.bijections[name](real) for name, real in reals.items()}

@@ -16,7 +16,8 @@ from support.report import Report
 
 import crowdppl as cp
 
-STORIES = ("dawid_skene", "hierarchical_dawid_skene", "graded_response", "score_factor")
+STORIES = ("dawid_skene", "hierarchical_dawid_skene", "graded_response", "score_factor", "score_factor, own classes")
+"""Names of stories; "own classes" where the truth's ten classes are said not to be the judges' levels."""
 POINTS = 10  # of the scale to 100 that a level has
 ASKED = {"Kendall": 0.576, "Spearman": 0.757, "MAE": 17.5}
 
@@ -49,11 +50,13 @@ def main(gold: int = 50, draws: int = 5, write: bool = False) -> None:
     report.table("a truth of two classes: above the middle of the scale or not, no gold label", of_two(frame, truth))
     report.note(
         "One panel: 11 judges, 300 tasks, the mean of 15 human ratings cut into tens. What was asked was measured on "
-        "ratings before they were cut, where the mean score has a Kendall's tau of .543 and an MAE of 26.0. The prior "
-        "of score_factor, that every class is equally frequent, is nearly true of this panel's ratings, by which its "
-        "MAE profits; the ranks do not. How its levels follow from the factor was chosen with this panel's ratings in "
-        "view, and those of judges_llmbar, before cumulative logits and three other forms, so that its figures are a "
-        "little too good. No other panel of scores with a truth is at hand."
+        "ratings before they were cut, where the mean score has a Kendall's tau of .543 and an MAE of 26.0. People "
+        "rate on another scale than these judges. Where the truth's classes are taken for the judges' levels, "
+        "score_factor gives the level that judges would give. Classes of its own (truth_classes=) are equally "
+        "frequent, which is nearly true of this panel's ratings, by which their MAE profits; the ranks do not. How "
+        "its levels follow from the factor was chosen with this panel's ratings in view, and those of judges_llmbar, "
+        "before cumulative logits and three other forms, so that its figures are a little too good. No other panel "
+        "of scores with a truth is at hand."
     )
     if write:
         report.write()
@@ -88,6 +91,10 @@ def of_classes(yes: np.ndarray, is_yes: np.ndarray) -> dict[str, str]:
 def expected(story: str, annotations: cp.Annotations, gold: pd.Series | None = None) -> pd.Series:
     """The expected score of each task."""
     given = {} if gold is None else {"gold": gold.to_dict()}
+    story, *own = story.split(", ")
+    if own:
+        levels = annotations.classes
+        annotations = cp.Annotations.from_frame(annotations.to_frame(), ordered=levels, truth_classes=[*levels])
     return cp.fit(story, annotations, progress=False, **given).expected["expected"]
 
 

@@ -9,16 +9,23 @@ r"""Scores have one thing in common, which is told apart from each judge's own u
         x_{jl} = \Phi^{-1}(p_{j1} + \dots + p_{j,l-1} + p_{jl} / 2), \quad \lambda_j = \tanh \ell_j & (J, K) \\
     q_i &\sim \text{Normal}(0, 1), \quad t_i = \tanh(v) \, q_i + \sqrt{1 - \tanh^2 v} \, e_i,
         \quad e_i \sim \text{Normal}(0, 1) & (N) \\
-    z_i &= \lfloor K \, \Phi(t_i) \rfloor & (N) \\
+    z_i &= k \text{ where } c_{k-1} < t_i \le c_k & (N) \\
     P(y_a = l \mid q_i) &\propto p_{jl}
         \exp\Big(\frac{\lambda_j x_{jl} q_i - \lambda_j^2 x_{jl}^2 / 2}{1 - \lambda_j^2}\Big) & (A)
 
 It is a factor analysis of each judge's normal scores, with levels for scores (Jöreskog & Moustaki 2001): a judge who
 gives 7 to nearly everything says little by it, whatever 7 means to others. What judges share, :math:`q`, is not the
 truth: they share errors too, so that many of them do not make it certain. How far it is the truth, :math:`r`, cannot be
-told from annotations; gold labels tell it. At :math:`r = 1 / \sqrt 2` and two classes the second has the probability
-:math:`\Phi(q)`. That every class is equally frequent is as little to be told from scores of an unknown scale: it is the
-prior here, and ``truth_prior`` says another. (:math:`q` and :math:`e` are summed out, :math:`q` over a grid.)
+told from annotations; gold labels tell it. (:math:`q` and :math:`e` are summed out, :math:`q` over a grid.)
+
+What the cuts :math:`c` of the truth are depends on what its classes are:
+
+- where they are the levels, the crowd's: the mean of its judges' cuts :math:`\Phi^{-1}(p_{j1} + \dots + p_{jl})`,
+  weighted by :math:`\max(\lambda_j, 0) / (1 - \lambda_j^2)`, so that a class is as frequent as judges who hear the
+  factor use its level. :math:`r` is then expected near 1: a label is nearly as sure as the factor is known.
+- where the truth has classes of its own (``truth_classes=``), or there are two, every class is equally frequent, since
+  scores do not tell where on their scale the classes begin. At the :math:`r = 1 / \sqrt 2` that is expected there, the
+  second of two classes has the probability :math:`\Phi(q)`.
 """
 
 import jax
@@ -28,23 +35,27 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ..data import Annotations
+from ..data.padding import n_real_workers
 from .parts.concentration import finite, positive, whole
 from .parts.derived import derived
-from .parts.factor import grid, score_rows, shares_of_points
+from .parts.factor import crowd_cuts, equal_cuts, even_grid, grid, joint_shares, score_rows
 from .parts.simulated_inputs import in_order, simulated_with
 from .parts.story_error import StoryError
 from .parts.subtypes import Subtypes
 from .parts.truth import named_workers, observe, ordered_classes, tasks
 from .parts.truth_prior import UNIFORM, TruthPrior
 
+VALIDITY = {"of levels": 0.98, "of its own classes": 0.5**0.5}
+"""The correlation of the factor with the truth that is expected: where its classes are the levels, and where not."""
+
 
 @simulated_with(in_order, n_classes=5)
 def score_factor(
     annotations: Annotations,
     *,
-    truth_prior: TruthPrior | None = UNIFORM,
+    truth_prior: TruthPrior | None = None,
     loading: float = 0.6,
-    validity: float = 0.5**0.5,
+    validity: float | None = None,
     spread: float = 0.3,
     points: int = 21,
 ) -> None:
@@ -57,11 +68,13 @@ def score_factor(
 
     Args:
         annotations: who gave which score, from the least to the greatest; workers are named.
-        truth_prior: prior of the true labels; even shares of the classes by default, which the scores do not tell.
+        truth_prior: prior of the true labels; by default the shares between the cuts: the crowd's of the levels, and
+            even ones where the truth has classes of its own, or two, which the scores do not tell.
         loading: the correlation of a judge's scores with the factor that is expected, :math:`\lambda`.
-        validity: the correlation of the factor with the truth that is expected, :math:`r`. It bounds how sure labels
-            are: with the factor known exactly, the most probable class has in the mean 0.75 of two classes, 0.41 of
-            five and 0.24 of ten at the default, and 0.90, 0.67 and 0.45 at 0.95, which suits judges who see the truth
+        validity: the correlation of the factor with the truth that is expected, :math:`r`; by default 0.98 where the
+            classes are more than two and the levels themselves, and 0.71 where not. It bounds how sure labels are: with
+            the factor known exactly, the most probable of equally frequent classes has in the mean 0.75 of two classes,
+            0.41 of five and 0.24 of ten at 0.71, and 0.90, 0.67 and 0.45 at 0.95, which suits judges who see the truth
             and err one by one.
         spread: :math:`\sigma`, how far judges differ from that, and the truth from this, in inverse hyperbolic
             tangents.
@@ -72,17 +85,29 @@ def score_factor(
             ``spread`` is not positive, or there is no point.
     """
     n_workers, n_classes = named_workers(annotations), ordered_classes(annotations)
+    are_levels = n_classes > 2 and not annotations.scored
+    if validity is None:
+        validity = VALIDITY["of levels" if are_levels else "of its own classes"]
     usual, valid = (jnp.arctanh(_correlation(*each)) for each in (("loading", loading), ("validity", validity)))
-    apart, at = positive("spread", spread, "scale"), grid(whole("points", points))
+    apart = positive("spread", spread, "scale")
+    at = (even_grid if are_levels else grid)(whole("points", points))
     shares = dist.Normal(0.0, 1.0).expand([annotations.n_levels]).to_event(1)
     common = numpyro.sample("common", shares, infer={"event_dims": ["annotation"]})
     with numpyro.plate("worker", n_workers, dim=-1):
         individual = numpyro.sample("individual", shares, infer={"event_dims": ["annotation"]})
         correlation = jnp.tanh(numpyro.sample("loading", dist.Normal(usual, apart)))
     to_truth = jnp.tanh(numpyro.sample("validity", dist.Normal(valid, apart)))
-    rows = score_rows(jax.nn.softmax(common + individual, axis=-1), correlation, at)
-    emission = Subtypes(rows[:, None], shares_of_points(at, n_classes, to_truth))
-    with tasks(annotations, truth_prior) as truth:
+    share = jax.nn.softmax(common + individual, axis=-1)
+    cuts = equal_cuts(n_classes)
+    if are_levels:
+        cuts = crowd_cuts(share, correlation, jnp.arange(n_workers) < n_real_workers(annotations))
+    joint = joint_shares(at, cuts, to_truth)
+    by_class = joint.sum(-1, keepdims=True)
+    prior: TruthPrior | Array | None = truth_prior
+    if prior is None and annotations.sides is None:  # comparisons have a prior by item
+        prior = jnp.log(by_class[:, 0]) if are_levels else UNIFORM
+    emission = Subtypes(score_rows(share, correlation, at[0])[:, None], joint / by_class)
+    with tasks(annotations, prior) as truth:
         observe(truth, emission, annotations)
     derived("confusion", emission.confusions(annotations), "worker", "class", "annotation", role="confusion")
     derived("correlation", correlation, "worker")

@@ -8,30 +8,61 @@ from jax.scipy.special import ndtr, ndtri
 from .kernels import SMALLEST
 
 EDGE = 1e-6  # of a share of annotations, below and above which a level has the normal score of the edge
+REACH = 3.0  # standard deviations, of the points that are equally distant
 
 
-def grid(n_points: int) -> Array:
-    """Return equally probable points of a standard normal, scaled to a variance of 1, ``(M,)``."""
+def grid(n_points: int) -> tuple[Array, Array]:
+    """Return equally probable points of a standard normal, scaled to a variance of 1, and their shares, ``(M,)``."""
     points = ndtri((jnp.arange(n_points) + 0.5) / n_points)
-    return points / jnp.sqrt((points**2).mean())
+    return points / jnp.sqrt((points**2).mean()), jnp.full(n_points, 1 / n_points)
 
 
-def shares_of_points(points: Array, n_classes: int, correlation: Array | float) -> Array:
-    r"""Return how often each class has each point, rows that sum to one: ``(K, M)``.
+def even_grid(n_points: int) -> tuple[Array, Array]:
+    """Return equally distant points, as far as rare classes lie, in the form of :func:`grid`."""
+    points = jnp.linspace(-REACH, REACH, n_points)
+    share = jax.nn.softmax(-(points**2) / 2)
+    return points / jnp.sqrt(share @ points**2), share
 
-    A task's class is that of K equally frequent ones, from the least to the greatest, in which
-    :math:`r q + \sqrt{1 - r^2} \, e` falls, with the point :math:`q` and a standard normal :math:`e`.
+
+def equal_cuts(n_classes: int) -> Array:
+    """Return the cuts of a standard normal into equally probable classes, ``(K - 1,)``."""
+    return ndtri(jnp.arange(1, n_classes) / n_classes)
+
+
+def crowd_cuts(share: Array, correlation: Array, is_real: Array) -> Array:
+    r"""Return the cuts of a standard normal into the levels as the crowd uses them, ``(L - 1,)``.
+
+    .. math::
+        c_l = \sum_j w_j \, \Phi^{-1}(p_{j1} + \dots + p_{jl}) \Big/ \sum_j w_j, \qquad
+            w_j = \max(\lambda_j, 0) / (1 - \lambda_j^2)
+
+    A worker counts as in the factor's estimate from normal scores, so that noise has no say in what a level means.
 
     Args:
-        points: :math:`q`, equally probable, ``(M,)``.
-        n_classes: K.
+        share: :math:`p`, of the levels, rows sum to one, ``(J, L)``.
+        correlation: :math:`\lambda`, between −1 and 1, ``(J,)``.
+        is_real: whether a worker is none that is padded, ``(J,)``.
+    """
+    own = ndtri(jnp.clip(jnp.cumsum(share, -1)[:, :-1], EDGE, 1 - EDGE))
+    weight = is_real * (jnp.maximum(correlation, 0) / (1 - correlation**2) + EDGE)
+    return weight @ own / weight.sum()
+
+
+def joint_shares(grid: tuple[Array, Array], cuts: Array, correlation: Array | float) -> Array:
+    r"""Return how often a task is of a class and at a point, ``(K, M)``, which sum to one.
+
+    A task's class is that between whose cuts :math:`r q + \sqrt{1 - r^2} \, e` falls, with the point :math:`q` and a
+    standard normal :math:`e`.
+
+    Args:
+        grid: points :math:`q` and their shares, ``(M,)``.
+        cuts: between the classes, rising, ``(K - 1,)``.
         correlation: :math:`r`, between −1 and 1.
     """
-    upper = ndtri(jnp.arange(1, n_classes) / n_classes)
-    upto = ndtr((upper[:, None] - correlation * points) / jnp.sqrt(1 - correlation**2))
+    points, share = grid
+    upto = ndtr((cuts[:, None] - correlation * points) / jnp.sqrt(1 - correlation**2))
     ends = jnp.zeros((1, len(points))), jnp.ones((1, len(points)))
-    joint = jnp.maximum(jnp.diff(jnp.concatenate([ends[0], upto, ends[1]]), axis=0), SMALLEST)
-    return joint / joint.sum(-1, keepdims=True)
+    return share * jnp.maximum(jnp.diff(jnp.concatenate([ends[0], upto, ends[1]]), axis=0), SMALLEST)
 
 
 def score_rows(share: Array, correlation: Array, points: Array) -> Array:

@@ -171,6 +171,14 @@ def test_it_is_the_prior_of_comparisons_where_none_is_given():
     assert "score" not in even.derived
 
 
+@pytest.mark.parametrize("story", ["glad", "score_factor"])
+def test_stories_with_a_prior_of_their_own_fit_comparisons_without_ties(story):
+    """glad keeps its even shares, and score_factor leaves it to the comparisons."""
+    fit = cp.fit(story, comparisons(ties=False), progress=False, max_iterations=20)
+    assert ("item_effect" in fit.draws) == (story == "score_factor")
+    assert np.isfinite(np.asarray(fit.posterior)).all()
+
+
 def test_parts_over_a_story_and_minibatches_leave_the_scores_in_place():
     annotations = comparisons(n_pairs=40, workers="stuvwxyz")
     whole = cp.fit("dawid_skene", annotations, seed=0, progress=False).derived["score"]

@@ -175,6 +175,10 @@ def test_levels_of_another_truth_are_those_of_the_story(story):
     same_story(Model(KNOWN_STORIES[story], {}), levels)
 
 
+def test_classes_that_are_the_levels_and_follow_the_crowd_are_those_of_the_story():
+    same_story(Model(KNOWN_STORIES["score_factor"], {}), annotations_of(4, 3).replace(kind=Ordered()))
+
+
 @pytest.mark.parametrize("scale", [0.2, None])
 def test_a_smooth_prevalence_is_that_of_the_story(scale):
     same_story(

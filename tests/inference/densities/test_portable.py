@@ -15,6 +15,7 @@ from story_options import DEFAULTS, FURTHER, Option, as_parameters
 
 import crowdppl as cp
 from crowdppl.data.ids import Ids, UnreadError
+from crowdppl.data.kinds import Ordered
 from crowdppl.data.padding import PaddedAnnotations, padded, unread
 from crowdppl.inference.densities import portable, traced_numbers
 from crowdppl.inference.densities.model import Model
@@ -138,6 +139,11 @@ def test_registered_stories_keep_their_promise(option):
     model = Model(find_story(option.story), option.options)
     assert promises_it(model) or option.options
     assert portable.gives_the_same(model, *portable._pieces(annotations))
+
+
+def test_classes_that_follow_the_levels_of_the_workers_leave_padded_ones_out():
+    model = Model(find_story("score_factor"), {})
+    assert portable.gives_the_same(model, *portable._pieces(crowd().replace(kind=Ordered())))
 
 
 @pytest.mark.parametrize("name", KNOWN_STORIES)

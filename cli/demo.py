@@ -123,7 +123,9 @@ def _show_uncertain(fits: dict[str, Fit], annotations: Annotations, console: Con
     console.print(table)
     console.print("annotations: three of anaesthetist 1, then one each of anaesthetists 2, 3, 4 and 5", style="dim")
     console.print(
-        "EM ignores the uncertainty of the confusion matrices: its probabilities are too extreme.\n", style="dim"
+        "Few annotations tell the confusion matrices, so that EM averages its probabilities over what these may be: at "
+        "the mode alone (sweeps=0) they are too extreme.\n",
+        style="dim",
     )
 
 

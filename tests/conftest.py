@@ -128,12 +128,19 @@ def _give_memory_back() -> None:
         libc.malloc_trim(0)
 
 
+AS_READ = ("test_readme.py", "test_docs.py", "test_guide_block.py", "test_promises.py")
+"""Files of tests of what readers see."""
+
+
 @pytest.fixture(autouse=True)
-def _at_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+def _at_the_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """EM's labels are those at its mode unless a test asks for sweeps: each size of data would take a program more.
 
-    `tests/inference/fitted/test_averaged_labels.py` has EM as users have it.
+    `tests/inference/fitted/test_averaged_labels.py` has EM as users have it, and so has all that shows its output to
+    readers: doctests, the README, the guides and the demo.
     """
+    if isinstance(request.node, pytest.DoctestItem) or request.path.name in AS_READ:
+        return
     monkeypatch.setattr("crowdppl.inference.fitted.averaged_labels.THIN", 0)
 
 

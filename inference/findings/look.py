@@ -10,6 +10,7 @@ from ..fitted.posterior import Posterior
 from . import of_abstentions as of_abstentions
 from . import of_agreement as of_agreement
 from . import of_classifier as of_classifier
+from . import of_comparisons as of_comparisons
 from . import of_copies as of_copies
 from . import of_crowd as of_crowd
 from . import of_draws as of_draws

@@ -1,7 +1,7 @@
 """Scores of items as the prior of comparisons: the program that others write, all labellings, and every engine."""
 
 import os
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 
 import jax
@@ -239,3 +239,35 @@ def test_known_labels_have_the_mode_of_the_papers_density_in_single_precision(ti
     np.testing.assert_allclose(fit.derived["score"].to_numpy(), score, atol=1e-4)
     if ties:
         assert float(fit.parameters["tie"].item()) == pytest.approx(mode[6], abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def preferences():
+    """Three judges who draw each preference from the scores of eight items, with ties, in both orders; the scores."""
+    rng = np.random.default_rng(1)
+    score = rng.normal(0, 1.2, 8)
+    score -= score.mean()
+    rows = []
+    for one, two in permutations(range(8), 2):
+        better = 1 / (1 + np.exp(score[two] - score[one]))
+        for again, worker in product(range(6), "uvw"):
+            said = "tie" if rng.random() < 0.05 else "left" if rng.random() < better else "right"
+            rows.append((f"{min(one, two)} {max(one, two)} {again}", f"i{one}", f"i{two}", worker, said))
+    return pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"]), score
+
+
+def slope(fit, score):
+    found = fit.ranking["score"].loc[[f"i{item}" for item in range(len(score))]]
+    return np.polyfit(score, found, 1)[0]
+
+
+def test_scores_of_annotations_are_those_of_a_task_for_each_and_of_true_labels_larger(preferences):
+    """The finding says so where many labels are ties that few gave; where each row is a task there are none."""
+    table, score = preferences
+    of_pairs = cp.fit("dawid_skene", cp.Annotations.from_comparisons(table, task="task"), progress=False)
+    rows = cp.Annotations.from_comparisons(table.assign(task=range(len(table))), task="task")
+    of_rows = cp.fit("one_coin", rows, right=1000.0, wrong=1.0, progress=False)
+    assert slope(of_rows, score) == pytest.approx(1, abs=0.2)
+    assert slope(of_pairs, score) > 2
+    codes = [{finding.code for finding in fit.findings} for fit in (of_pairs, of_rows)]
+    assert ["ties_that_few_gave" in each for each in codes] == [True, False]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..fitted.averaged_labels import thin_at_mode
 from ..fitted.fitted import Fitted
 from ..fitted.reversal import reversal_doubt
 from .beyond_chance import agreement_of
@@ -91,5 +92,20 @@ def averaged_labels(of: Fitted) -> Iterator[Said]:
         f"in the mean, where those at the mode would be {facts['sure_at_mode']:.2f}",
         "sweeps=0 gives those at the mode, method='svi' and 'nuts' draws of the parameters",
         {name: facts[name] for name in ("sweeps", "per_parameter", "sure", "sure_at_mode")},
+        severity="note",
+    )
+
+
+@check("labels_at_mode", "labels", needs={"story", "memory"})
+def labels_at_mode(of: Fitted) -> Iterator[Said]:
+    """Labels of EM at the mode alone where few annotations tell each of many parameters, as a note."""
+    per_parameter = thin_at_mode(of)
+    if per_parameter is None:
+        return
+    yield Said(
+        f"with {per_parameter:.1f} annotations for each parameter the data do not tell the parameters well, and label "
+        "probabilities, which are those at the mode, are surer than that allows",
+        "sweeps=15 averages them, method='svi' draws the parameters, and 'auto' is less sure",
+        {"per_parameter": per_parameter},
         severity="note",
     )

@@ -63,6 +63,22 @@ def averaged_labels(fitted: Fitted, at_mode: np.ndarray) -> AveragedLabels | Non
     return AveragedLabels(posterior, facts)
 
 
+def thin_at_mode(fitted: Fitted) -> float | None:
+    """Return how many annotations there are for each parameter where they are few and labels are those at the mode.
+
+    None for other fits. It is for data of too many annotations to be averaged unless sweeps are asked for.
+    """
+    if (
+        fitted.method != "em"
+        or fitted.settings.get("sweeps") is not None
+        or fitted.annotations.n_rows <= FEW_ROWS
+        or fitted.model.has_network
+    ):
+        return None
+    per_parameter = float(counts(fitted.annotations).sum()) / max(n_free(fitted, fitted.data), 1)
+    return per_parameter if per_parameter < THIN else None
+
+
 def n_free(fitted: Fitted, seen: Annotations) -> int:
     """Return how many numbers the parameters are, of each row of probabilities one less than it has.
 

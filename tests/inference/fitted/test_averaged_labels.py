@@ -135,3 +135,21 @@ def test_labels_that_are_far_less_sure_than_at_the_mode_are_told_of_in_a_note():
     right = (fit.posterior.argmax(-1) == truth).mean()
     assert abs(finding.values["sure"] - right) < abs(finding.values["sure_at_mode"] - right)
     assert not [each for each in fitted("dawid_skene", annotations, sweeps=0).findings if each.code == finding.code]
+
+
+def test_labels_at_the_mode_of_thin_data_of_many_annotations_are_told_of_in_a_note(monkeypatch):
+    monkeypatch.setattr(module, "FEW_ROWS", 10)
+    annotations = thin()
+
+    def told(**options):
+        found = fitted("dawid_skene", annotations, **options).findings
+        return [each for each in found if each.code == "labels_at_mode"]
+
+    (finding,) = told()
+    assert finding.severity == "note"
+    assert finding.values["per_parameter"] == pytest.approx(24 / (3 * 2 + 1))
+    assert not told(sweeps=0)
+    assert not told(sweeps=15)
+    assert not told(method="svi", max_iterations=20, draws=20)
+    monkeypatch.setattr(module, "THIN", 3)
+    assert not told()

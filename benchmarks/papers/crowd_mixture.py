@@ -107,7 +107,7 @@ def trained(
             story, told, one = "dawid_skene", each_alone(annotations), {"constant_workers": "keep"}
         options = {**one, **PRIORS[prior]}
         if method == "DL-DS":
-            aggregated = fit(story, told, **options, seed=training["seed"], progress=training["progress"])
+            aggregated = fit(story, told, **options, sweeps=0, seed=training["seed"], progress=training["progress"])
             return label_then_train(aggregated, told, **training), aggregated
         found = fit(story, told, **options, **training)
     elif method == "truth known":

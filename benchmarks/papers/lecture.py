@@ -82,7 +82,7 @@ def labelled(annotations: Annotations, method: str) -> dict[str, Any]:
     from crowdppl import fit
 
     name, options = LABELLERS[method]
-    given = {} if name in ("majority_vote", "wawa", "naive_soft") else {"progress": False, **options}
+    given = {} if name in ("majority_vote", "wawa", "naive_soft") else {"progress": False, "sweeps": 0, **options}
     found = fit(name, annotations, **given)
     posterior, most = np.asarray(found.posterior), float(np.log(annotations.n_classes))
     entropies = found.entropies.dropna()

@@ -33,11 +33,11 @@ TWO_STEP: dict[str, tuple[str, dict[str, Any]]] = {
     "dl_mv": ("majority_vote", {}),
     "dl_ns": ("naive_soft", {}),
     "dl_wawa": ("wawa", {}),
-    "dl_ds": ("dawid_skene", {}),
-    "dl_glad": ("glad", {}),
-    "dl_wc": ("annotator_groups", {"membership": "worker", "share": 0.1}),
+    "dl_ds": ("dawid_skene", {"sweeps": 0}),
+    "dl_glad": ("glad", {"sweeps": 0}),
+    "dl_wc": ("annotator_groups", {"membership": "worker", "share": 0.1, "sweeps": 0}),
 }
-"""By the name of papers, which rule or story labels the tasks, with its hyperparameters.
+"""By the name of papers, which rule or story labels the tasks, with its options. Labels are those at EM's mode there.
 
 DL-WC has workers who share the confusion matrix of their cluster (Imamura, Sato & Sugiyama 2018): the sparse prior of a
 worker's weights puts the worker into one group.

@@ -34,6 +34,7 @@ CASES: dict[str, dict[str, tuple[dict, object]]] = {
         "learning_rate": ({"story": "difficulty", "kind": "fixed", "max_iterations": 3}, 0.2),
         "halvings": ({"story": "difficulty", "kind": "fixed", "learning_rate": 20.0, "max_iterations": 3}, 1),
         "accelerate": ({"max_iterations": 20, "tolerance": 0.0}, False),
+        "sweeps": ({}, 2),
         "epochs": (NETWORK, 2),
         "batch_size": (NETWORK | {"epochs": 2}, 7),
         "network_rate": (NETWORK | {"epochs": 2}, 0.1),
@@ -98,7 +99,7 @@ def outcome(annotations, method, options):
     """Everything that a fit's engine found, to compare with another's."""
     result = fit(annotations, method, options)
     found = result.outcome
-    named = {**found.draws, **found.fixed, **found.stats, "history": found.history}
+    named = {**found.draws, **found.fixed, **found.stats, "history": found.history, "posterior": result.posterior}
     return [result.warnings, *((name, np.shape(value), np.asarray(value).tobytes()) for name, value in named.items())]
 
 

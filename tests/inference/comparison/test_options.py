@@ -124,7 +124,7 @@ def test_every_option_of_check_changes_the_checks(em, drawn):
         return cp.check(drawn, **{"draws": 5, "replicates": 3} | options)
 
     options = {"discrepancies": "votes", "draws": 6, "replicates": 4, "truth": "prior", "seed": 1}
-    changes(cp.check, check, options, ["weaker_prior"])  # it refits, which these draws are not made for
+    changes(cp.check, check, options, ["progress", "weaker_prior"])  # the latter refits, which these draws are not for
 
 
 def test_every_option_of_prior_check_changes_the_checks(em):

@@ -19,7 +19,7 @@ def crowd():
 
 @pytest.fixture(scope="module")
 def fit(crowd):
-    return cp.fit("dawid_skene", crowd.without_gold(), progress=False)
+    return cp.fit("dawid_skene", crowd.without_gold(), sweeps=0, progress=False)
 
 
 @pytest.fixture(scope="module")

@@ -169,6 +169,8 @@ def _title(score: pd.Series) -> str:
     named = f"{worker}: {given}"
     if columns(named) > LINE:
         named = f"{worker}\n{given}"
+    if not score["annotations"]:
+        return f"{named}\nwhat the prior says"
     error = score.get("mean_absolute_error")
     apart = "" if error is None else f"\noff by {error:.2f}, bias {signed(score['bias'], decimals=2)}"
     return f"{named}\naccuracy {score['accuracy']:.2f}{low_high}{apart}"

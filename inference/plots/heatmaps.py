@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MAX_CELLS = 10  # classes up to which the cells hold numbers
 MAX_NAMES = 24  # classes up to which all are named on an axis
 NEAR = 1  # distance of the next class
+PAD = 0.08  # inches above and below what stands in a figure
 CELL = 0.48  # inches of a cell that holds a number, at the least
 
 
@@ -70,6 +71,8 @@ def draw_confusions(
         figure.supxlabel("annotation", fontsize=10)
         figure.supylabel("true class", fontsize=10)
         figure.suptitle(heading, fontsize=TITLE, parse_math=False)
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.set(h_pad=PAD)
     return drawn
 
 

@@ -234,7 +234,7 @@ def of_choices(name: str) -> dict[tuple[str, Votes, float], dict[str, float]]:
     """Scores on one dataset of each set of stories with each share of the votes and of misled tasks."""
     annotations, gold = given(name)
     fits = {
-        story: cp.fit(**({"story": story} | options), annotations=annotations, progress=False)
+        story: cp.fit(**({"story": story, "sweeps": 0} | options), annotations=annotations, progress=False)
         for story, options in STORIES.items()
     }
     weights = FIXED | {

@@ -33,6 +33,7 @@ USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker")
 SHOWN = 5  # doubtful tasks, pairs of classes and workers that are named
 FEWEST_GOLD = 10  # gold tasks from which they speak for or against the labels
 FAR = 0.2  # by which probabilities are above the share of right labels where they are worth nothing
+MOST = 0.5  # of the labels, beyond which doubtful ones ask for care
 UNLIKELY = 0.05  # the probability by chance of a difference that is said
 TO_LABEL = 20  # tasks of which true labels are asked for
 
@@ -119,6 +120,9 @@ def verdict(of: Posterior) -> Verdict:
         why = why or ["No check warns; whether workers agree beyond chance was not looked at in files."]
         return Verdict(trust, tuple(why), (_how_many(n, n - sure),), (), ())
     annotations = of.annotations
+    unsure = annotations.n_tasks - n_sure(np.asarray(of.posterior, float))
+    if trust == "yes" and unsure > MOST * annotations.n_tasks:
+        trust, why = "with care", [f"Most labels are doubtful: {unsure:,} of {annotations.n_tasks:,}.", *why]
     if not why:
         why += [_agreement(of), *([UNSEEN] if annotations.gold is None else [])]
     if annotations.gold is not None:

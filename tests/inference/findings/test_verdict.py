@@ -77,6 +77,15 @@ def test_gold_labels_that_the_fit_does_not_use_speak_for_or_against_it(healthy):
     assert not any("the probabilities say" in why for why in trusted(20, gold=True).why)  # known labels: no measure
 
 
+def test_labels_of_which_most_are_doubtful_ask_for_care(healthy):
+    doubtful = cp.fit("dawid_skene", table(0.6), sweeps=15, progress=False)
+    assert not doubtful.warnings
+    assert (doubtful.labels["probability"] < 0.9).mean() > 0.5
+    assert doubtful.verdict.trust == "with care"
+    assert doubtful.verdict.why[0].startswith("Most labels are doubtful")
+    assert not any("Most labels" in why for why in healthy.verdict.why)
+
+
 def test_a_vote_that_is_right_of_more_gold_tasks_is_said():
     frame = table(0.85)
     fit = cp.fit("dawid_skene", frame, progress=False, diagonal=1.0, off_diagonal=50.0)

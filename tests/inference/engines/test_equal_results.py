@@ -14,12 +14,12 @@ SOME = ("glad",)
 """Stories of the default suite: one with probabilities, real numbers, and parameters by task."""
 
 METHODS = {
-    "em": {"max_iterations": 8, "tolerance": 0.0},
+    "em": {"max_iterations": 8, "tolerance": 0.0, "sweeps": 0},
     "svi": {"max_iterations": 50, "draws": 10, "sweeps": 0},
     "nuts": {"warmup": 2, "draws": 2, "chains": 2},
 }
 """As short as they are, rounding has not grown beyond the tolerances; of NUTS a few draws tell whether chains part.
-SVI's sweeps draw labels, which depend on the order of the tasks, and are of one device."""
+Sweeps draw labels, which depend on the order of the tasks, and are of one device."""
 
 CLOSE = {
     "em": {"rtol": 2e-4, "atol": 2e-4},

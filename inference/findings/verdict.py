@@ -107,10 +107,13 @@ def verdict(of: Posterior) -> Verdict:
 
     Of a fit whose annotations stay on the disk it has the labels' certainty and what the findings say.
     """
-    warnings = findings(of).warnings
+    all_found = findings(of)
+    warnings = all_found.warnings
     codes = {each.code for each in warnings}
     trust: Trust = "no" if codes & set(USELESS) else "with care" if warnings else "yes"
     why = [clause(each.sentence if each.story else each.text) for each in warnings]
+    if trust == "yes" and (noted := [each for each in all_found if each.code in USELESS]):  # of few tasks a note
+        trust, why = "with care", [clause(each.text) for each in noted]
     if not of.on_disk:
         against, gap = _against_gold(of)
         trust = "no" if gap > FAR else "with care" if against and trust == "yes" else trust

@@ -86,6 +86,17 @@ def test_labels_of_which_most_are_doubtful_ask_for_care(healthy):
     assert not any("Most labels" in why for why in healthy.verdict.why)
 
 
+def test_noise_on_few_tasks_which_is_a_note_asks_for_care():
+    rng = np.random.default_rng(1)
+    rows = [(t, w, "ab"[rng.integers(2)]) for t in range(20) for w in rng.choice(12, 5, replace=False)]
+    annotations = cp.Annotations.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]))
+    fit = cp.fit("dawid_skene", annotations, progress=False)
+    (noted,) = [each for each in fit.findings if each.code == "no_agreement"]
+    assert noted.severity == "note"
+    assert fit.verdict.trust == "with care"
+    assert clause(noted.text) in fit.verdict.why
+
+
 def test_a_vote_that_is_right_of_more_gold_tasks_is_said():
     frame = table(0.85)
     fit = cp.fit("dawid_skene", frame, progress=False, diagonal=1.0, off_diagonal=50.0)

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -66,6 +67,16 @@ HEAVIEST = (
 
 LONG = Path(__file__).with_name("long_tests.txt")
 """Tests of three seconds of a processor and more, a line each: `make test-long` and CI run them, not `make test`."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Import ArviZ before processes that share the tests do.
+
+    The first import of a day writes a file, and one that comes at the same moment fails over it, half written or gone.
+    """
+    if getattr(config.option, "numprocesses", None):
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # what it announces once a day
+            import arviz  # noqa: F401
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks

@@ -26,6 +26,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -39,7 +40,7 @@ from ...data.padding import real_by_plate
 from ...models.parts.general import GENERAL
 from ...models.parts.kernels import SMALLEST
 from ...models.parts.starts import soft_votes
-from .enumerated import Density, Latent, Parameters, density
+from .enumerated import Density, Latent, Parameters, density, drawn_classes
 from .model import Model
 from .programs import compiled
 from .random_keys import key_of
@@ -255,17 +256,22 @@ def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.nd
 
     Gamma variates in logs, one for each number, since those of small concentrations are too small for a float: one of
     shape :math:`a + 1` times :math:`U^{1 / a}` is one of shape :math:`a` (Marsaglia & Tsang 2000, section 6). NumPy
-    draws a million in 0.1 seconds; JAX, on CPU, one after the other, in 10.
+    draws a million in 0.03 seconds; JAX, on CPU, one after the other, in 10.
 
     Args:
         rng: of NumPy.
-        concentration: above 0, ``(..., K)``.
+        concentration: above 0, ``(..., K)`` of float32 or float64.
     """
-    logs = np.log(rng.standard_gamma(concentration + 1.0))
-    logs -= rng.standard_exponential(concentration.shape) / concentration
-    rows = np.exp(logs - logs.max(-1, keepdims=True))
-    rows /= rows.sum(-1, keepdims=True)
-    return np.maximum(rows, 2 * SMALLEST).astype(concentration.dtype)
+    one = concentration.dtype.type(1)
+    rows, powers = rng.standard_gamma(concentration + one, dtype=one.dtype), np.empty_like(concentration)
+    rng.standard_exponential(out=powers, dtype=one.dtype)
+    powers /= concentration
+    np.log(rows, out=rows)
+    rows -= powers
+    rows -= reduce(np.maximum, np.moveaxis(rows, -1, 0))[..., None]  # along an axis so short NumPy is slow
+    np.exp(rows, out=rows)
+    rows /= np.einsum("...k->...", rows)[..., None]
+    return np.maximum(rows, 2 * SMALLEST, out=rows)
 
 
 class _Complete:
@@ -383,11 +389,11 @@ def _given_labels(
         at = complete.at(own)
         if at.together is None:
             scores = jnp.where(on_votes & (at.log_joint > -jnp.inf), votes, at.log_joint)  # gold labels stay
-            latent = at.latent(of_label, jax.random.categorical(of_label, scores))
+            latent = at.latent(of_label, drawn_classes(of_label, scores))
         else:
             of_truth, of_votes, of_kind = jax.random.split(of_label, 3)
             by_votes = jnp.where(at.log_joint > -jnp.inf, votes, at.log_joint)
-            truth = jnp.where(on_votes, jax.random.categorical(of_votes, by_votes), at.drawn(of_truth))
+            truth = jnp.where(on_votes, drawn_classes(of_votes, by_votes), at.drawn(of_truth))
             latent = at.latent(of_kind, truth)
         tables, reals = complete.split(own)
         there, accepted = trajectory(

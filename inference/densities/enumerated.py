@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import reduce
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -112,7 +113,7 @@ class Density(NamedTuple):
 
     def drawn(self, key: Array) -> Array:
         """Classes of the tasks, ``(N,)``, drawn from their posterior."""
-        return jax.random.categorical(key, self.log_joint) if self.together is None else self.together.drawn(key)
+        return drawn_classes(key, self.log_joint) if self.together is None else self.together.drawn(key)
 
 
 def density(
@@ -361,6 +362,20 @@ def _slope_of_log_sum_exp(primals: tuple[Array], tangents: tuple[Array]) -> tupl
         return total, (jax.nn.softmax(scores, axis=-1) * tangent).sum(-1)
     classes = range(scores.shape[-1])
     return total, reduce(jnp.add, [jnp.exp(scores[:, k] - total) * tangent[:, k] for k in classes])
+
+
+def drawn_classes(key: Array, scores: Array) -> Array:
+    """One class of each task, ``(N,)``, with probabilities in proportion to the exponentials of scores ``(N, K)``.
+
+    It is the class at one uniform number a task, which takes half the time of one number a class. Sums grow class by
+    class, so that those of a class of probability 0 are exactly those before it, and it is never drawn.
+    """
+    if scores.shape[-1] > UNROLLED:
+        return jax.random.categorical(key, scores)
+    total = log_sum_exp(scores)
+    sums = list(accumulate(jnp.exp(scores[:, k] - total) for k in range(scores.shape[-1])))
+    number = jax.random.uniform(key, total.shape) * sums[-1]
+    return sum((number >= upto for upto in sums[:-1]), start=jnp.zeros(total.shape, int))
 
 
 def _log_prob(site: Site) -> Array:

@@ -85,7 +85,7 @@ def spammer_score(confusions: np.ndarray) -> np.ndarray:
         ``(..., J)``.
     """
     n_classes = confusions.shape[-2]
-    spread = confusions - confusions.mean(-2, keepdims=True)
+    spread = confusions - (np.einsum("...kl->...l", confusions) / n_classes)[..., None, :]
     return np.einsum("...kl,...kl->...", spread, spread) / (n_classes - 1)  # Σ_{k<k'} |b_k − b_k'|² = K Σ_k |b_k − b̄|²
 
 
@@ -180,4 +180,5 @@ def _probability(values: np.ndarray) -> np.ndarray:
 
 def entropy(p: np.ndarray) -> np.ndarray:
     """Of probabilities along the last axis, in nats."""
-    return 0.0 - (p * np.log(np.where(p > 0, p, 1.0))).sum(-1)  # no entropy is −0
+    logs = np.log(np.maximum(p, np.finfo(p.dtype).tiny))
+    return 0.0 - np.einsum("...k,...k->...", p, logs)  # no entropy is −0

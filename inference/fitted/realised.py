@@ -138,7 +138,8 @@ def _right(fitted: Fitted, drawing: _Drawing) -> Array:
             key, share = row
             of_story, whether, which = jax.random.split(key, 3)
             truth = at.drawn(of_story)
-            other = (truth + jax.random.randint(which, truth.shape, 1, max(data.n_classes, 2))) % data.n_classes
+            farther = 1 + (jax.random.uniform(which, truth.shape) * (data.n_classes - 1)).astype(truth.dtype)
+            other = (truth + farther) % data.n_classes
             is_misled = (jax.random.uniform(whether, truth.shape) < share) & ~drawing.told
             return count((jnp.where(is_misled, other, truth)[data.task] == label) * weight)
 

@@ -19,6 +19,8 @@ from .misled import USUAL, checked, misleading, misled_share
 from .posterior import Posterior, fitted_of, interval_around
 from .realised import n_truths, realised_accuracy, realised_accuracy_draws
 
+AT_ONCE = 2**18  # numbers of confusion matrices that are scored at once, about
+
 
 def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
     """The scores that follow from the confusion matrices alone: the first columns of :func:`worker_scores`.
@@ -228,14 +230,26 @@ def _with_scores(
     fit: Posterior | Fitted, frame: pd.DataFrame, scores: Callable[[np.ndarray], dict[str, np.ndarray]], interval: float
 ) -> pd.DataFrame:
     """The frame with scores ``(..., J)`` of confusion matrices: their means, and intervals with the uncertainty."""
-    found = scores(fit.confusion_draws)
+    found = _few_at_a_time(scores, fit.confusion_draws)
     has_interval = fit.has_draws or isinstance(fit.source, Annotations)
-    around = scores(fit.with_uncertainty.confusion_draws) if has_interval else {}
+    around = _few_at_a_time(scores, fit.with_uncertainty.confusion_draws) if has_interval else {}
     for name, values in found.items():
         frame[name] = estimate = values.mean((0, 1))
         if has_interval:
             frame[f"{name}_low"], frame[f"{name}_high"] = interval_around(fit, estimate, around[name], interval)
     return frame
+
+
+def _few_at_a_time(
+    scores: Callable[[np.ndarray], dict[str, np.ndarray]], confusions: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Scores ``(chain, draw, J)`` of confusion matrices ``(chain, draw, J, K, L)``, of :data:`AT_ONCE` numbers or so.
+
+    What is computed on the way then stays in a core's cache.
+    """
+    n = max(1, AT_ONCE // max(confusions[:, :1].size, 1))
+    blocks = [scores(confusions[:, first : first + n]) for first in range(0, confusions.shape[1], n)]
+    return {name: np.concatenate([block[name] for block in blocks], axis=1) for name in blocks[0]}
 
 
 def _rank_one(confusions: np.ndarray) -> dict[str, np.ndarray]:

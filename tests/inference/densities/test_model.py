@@ -13,7 +13,7 @@ from numpyro.contrib.funsor.infer_util import log_density as funsor_log_density
 from numpyro.infer.util import log_density
 
 from crowdppl import Annotations, Confusion, Prevalence, observe, tasks
-from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.enumerated import density, drawn_classes
 from crowdppl.inference.densities.marginals import marginal_program
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import parameter_spec
@@ -106,3 +106,15 @@ def test_models_are_equal_where_story_and_hyperparameters_are():
     history = np.zeros((2, 2, 2))
     assert Model(DAWID_SKENE, {"history": history}) == Model(DAWID_SKENE, {"history": history})
     assert Model(DAWID_SKENE, {"history": history}) != Model(DAWID_SKENE, {"history": history.copy()})
+
+
+@pytest.mark.parametrize("n_classes", [5, 40])
+def test_classes_are_drawn_as_often_as_their_scores_say_and_impossible_ones_never(n_classes):
+    probs = np.zeros(n_classes, np.float32)
+    probs[[1, 3]] = 0.9, 0.1
+    with np.errstate(divide="ignore"):
+        scores = np.broadcast_to(np.log(probs) - 7, (1_000_000, n_classes))
+    drawn = np.asarray(drawn_classes(jax.random.key(0), scores))
+    counts = np.bincount(drawn, minlength=n_classes)
+    assert counts[probs == 0].sum() == 0
+    assert counts[3] / len(scores) == pytest.approx(0.1, abs=5 * np.sqrt(0.09 / len(scores)))  # five standard errors

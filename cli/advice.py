@@ -81,6 +81,7 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b(classes|tasks|workers)=\[", r"\1 ["),
     (r"\blist all tasks in tasks \[\.\.\.\]", "list all tasks in Python, with tasks=[...]"),
     (r"Annotations\.from_frame\(frame, features=\{[^}]*\}\)", "--features FILE"),
+    (r"\bitem_features=(?= is\b)", "--item-features"),
     (r"\bask to overwrite it\b", "give --overwrite to replace it"),
     (r"\bread it with from_parquet\b", "give it the suffix .parquet"),
     (rf"{_ALONE}([a-z_]+)=True\b", r"--set \1=true"),

@@ -67,8 +67,9 @@ def check_input(request: Request, *, saved: bool = False) -> None:
         _name_and_text(pair)
     if request.no_worker and request.worker is not None:
         raise AnnotationError("--no-worker and --worker cannot be given together")
-    tables = [("--probabilities", file) for file in request.probabilities or []]
-    for option, file in (("--gold", request.gold), ("--features", request.features), *tables):
+    tables: list[tuple[str, Path | None]] = [("--probabilities", file) for file in request.probabilities or []]
+    tables += [("--gold", request.gold), ("--features", request.features), ("--item-features", request.item_features)]
+    for option, file in tables:
         if file is not None and not file.is_file():
             raise AnnotationError(f"{option}: there is no file {file}{similar(file)}")
     if request.file == STANDARD_INPUT or saved:
@@ -147,6 +148,8 @@ def read_annotations(request: Request) -> Annotations:
         options["gold"] = request.gold
     if request.features is not None:
         options["features"] = read_table("--features", request.features, request.task)
+    if request.item_features is not None:
+        options["item_features"] = read_table("--item-features", request.item_features, None, names=("item",))
     annotations = _read(request, options)
     if request.use_gold and annotations.gold is None:
         raise AnnotationError(f"--use-gold: {path} comes without gold labels; give them with --gold FILE")
@@ -306,6 +309,8 @@ def _read(request: Request, options: dict[str, Any]) -> Annotations:
             return read(request.file, tell=not request.quiet and for_the_shell, **options)
         except OSError as error:
             raise _unreadable(path, error) from error
+    if of_items := [f"--{name.replace('_', '-')}" for name in ("meaning", "item_features") if name in options]:
+        raise AnnotationError(f"{of_items[0]} is of comparisons in a file, and there is no file {path}")
     try:
         return load_dataset(str(path), **options)
     except UnknownNameError as error:

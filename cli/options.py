@@ -134,6 +134,11 @@ OPTIONS = (
             "others.",
             "FILE",
         ),
+        item_features=_option(
+            "Features of compared items, of which their scores may follow: a .csv, .tsv or .parquet file with the "
+            "items in the column item and numbers in the others. Items that nobody compared are ranked, too.",
+            "FILE",
+        ),
         probabilities=_option(
             "Probabilities of the classes by a classifier or a language model, which may be wrong and too sure: a "
             ".csv, .tsv or .parquet file with the tasks in one column and a column for each class. What they are "

@@ -57,6 +57,7 @@ class Request:
     gold: Path | None = None
     use_gold: bool = False
     features: Path | None = None
+    item_features: Path | None = None
     probabilities: list[Path] | None = None
     classifier: str | None = None
     seed: int = 0

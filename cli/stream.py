@@ -101,6 +101,7 @@ def _not_streamed(request: Request, story: str, method: str) -> list[str]:
         "--gold": request.gold is not None,
         "--use-gold": request.use_gold,
         "--features": request.features is not None,
+        "--item-features": request.item_features is not None,
         "--probabilities": bool(request.probabilities),
         "--classifier": request.classifier is not None,
         "--seconds": request.seconds is not None,

@@ -38,7 +38,7 @@ COLUMNS = ("task", "worker", "label")
 LARGE = 2_000_000  # rows that are not counted for a card
 STATIC = (
     "tasks", "workers", "classes", "population", "abstentions", "informative", "repeats", "models",
-    "feature_names", "worker_feature_names", "kind", "items", "questions", "scored",
+    "feature_names", "worker_feature_names", "item_feature_names", "kind", "items", "questions", "scored",
 )  # fmt: skip
 
 
@@ -90,7 +90,9 @@ class Annotations(Constructors):
         kind: the kind of the labels: nominal, ordered or pairwise (:mod:`.kinds`).
         sides: (N, 2) int32, of comparisons the positions in `items` of what is left and right in each task; None where
             nothing is compared. `pairs` has their names.
-        items: what is compared, sorted; none where nothing is.
+        items: what is compared, sorted, and what else has features as an item; none where nothing is compared.
+        item_features: (I, D) float32 of the items, or None.
+        item_feature_names: those of the items' features.
         mirrored: (A,) bool, whether a row showed its pair the other way round than `sides` has it; `label` is of
             `sides` all the same, and confusion matrices are of what was shown. None where no row did.
         question: (N,) int32, where several questions are asked the position in `questions` of each task's; else None.
@@ -130,6 +132,8 @@ class Annotations(Constructors):
     question: Array | None = None
     questions: Ids = NO_IDS
     scored: bool = False
+    item_features: Array | None = None
+    item_feature_names: Ids = NO_IDS
 
     @property
     def n_tasks(self) -> int:
@@ -576,7 +580,8 @@ class Annotations(Constructors):
 
     def _extras(self) -> list[str]:
         """Return what is known beside the annotations, such as "gold labels of 3 tasks"."""
-        arrays = {"features": self.features, "worker features": self.worker_features, "given prior": self.prior}
+        arrays = {"features": self.features, "worker features": self.worker_features}
+        arrays |= {"item features": self.item_features, "given prior": self.prior}
         known = [self.kind.remark] if self.kind.remark else []
         known += [f"{name} {tuple(np.shape(array))}" for name, array in arrays.items() if array is not None]
         if len(self.questions):

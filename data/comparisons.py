@@ -14,7 +14,8 @@ from .column_names import plain
 from .columns import Column, Where, encode, row_number
 from .connected import connected_parts
 from .errors import AnnotationError, check_name, warn
-from .frames import as_frame, take_column
+from .features import feature_names, ids_of_features, resolve_features
+from .frames import as_frame, is_frame, take_column
 from .gold import resolve_gold
 from .ids import Ids
 from .kinds import SIDES, Pairwise, encode_labels, sorted_labels
@@ -30,11 +31,11 @@ WORDS: dict[str, tuple[str, ...]] = {
 }
 """By class the labels that stand for it, in small letters and digits alone."""
 
-OPTIONS = ("classes", "workers", "gold", "features", "worker_features", "repeats", "missing")
+OPTIONS = ("classes", "workers", "gold", "features", "worker_features", "item_features", "repeats", "missing")
 """Those of `Annotations.from_frame` that comparisons take, beside columns and abstentions."""
 
-TASK = "task"
-"""The column of tasks, which a table need not have."""
+TASK, ITEM = "task", "item"
+"""The column of tasks, which a table need not have, and that of items in a table of their features."""
 
 ASKED = ("0", "true", "false")
 """Labels, in small letters, that say yes or no of one side, and not of which."""
@@ -86,7 +87,11 @@ def comparison_fields(
     if len(kept) < len(frame):
         frame = as_frame(frame.to_pandas().iloc[kept].reset_index(drop=True))
     shown = _encoded(frame, left, "left", where), _encoded(frame, right, "right", where)
-    items = Ids(sorted_labels(Ids(dict.fromkeys([*shown[0].ids, *shown[1].ids]), what="items")), what="items")
+    of_items, of_prompts = options.pop("item_features", None), None
+    others = () if of_items is None else _named(of_items, ITEM, "item_features")
+    if prompt is not None and (of_prompts := options.pop("features", None)) is not None:
+        _named(of_prompts, prompt, "features", "prompt")
+    items = Ids(sorted_labels(Ids(dict.fromkeys([*shown[0].ids, *shown[1].ids, *others]), what="items")), what="items")
     sides = np.column_stack([column.aligned(items, "items").codes for column in shown])
     if (alike := np.flatnonzero(sides[:, 0] == sides[:, 1])).size:
         row = int(alike[0])
@@ -131,13 +136,36 @@ def comparison_fields(
     )
     at_task = np.full((len(fields["tasks"]), 2), -1, np.int32)
     at_task[fields["tasks"].index_of(ids)] = sides[first]
+    if of_prompts is not None and asked is not None:
+        given = resolve_features(of_prompts, asked.ids, noun="prompt", column=str(prompt), ordered=False)
+        by_task = np.zeros((len(at_task), *given.shape[1:]), np.float32)
+        by_task[fields["tasks"].index_of(ids)] = given[asked.codes]
+        fields |= {"features": read_only(by_task), "feature_names": feature_names(of_prompts, str(prompt))}
     if gold is not None:
         known: dict[str, Any] = {"task": str(rows.columns[0]), "label": label, "pairs": (at_task, items)}
         known |= {"abstentions": fields["abstentions"]}
         fields["gold"] = read_only(resolve_gold(gold, fields["tasks"], fields["classes"], **known))
-    if tell:
+    if of_items is not None:
+        about: dict[str, Any] = {"noun": "item", "column": ITEM, "option": "item_features", "flat": True}
+        fields["item_features"] = read_only(resolve_features(of_items, items, ordered=False, **about))
+        fields["item_feature_names"] = feature_names(of_items, ITEM)
+    elif tell:
         _tell_parts(at_task, items)
     return fields | {"sides": read_only(at_task), "items": items}
+
+
+def _named(features: Any, column: str, option: str, noun: str = ITEM) -> Ids:
+    """Whose features these are.
+
+    Raises:
+        AnnotationError: it is not said.
+    """
+    if not (isinstance(features, Mapping) or is_frame(features)):
+        raise AnnotationError(
+            f"{option}: a {type(features).__name__} does not say of which {noun}s its rows are; a dictionary "
+            f"{noun} -> vector, or a table indexed by {noun} or with a column {column!r}, is needed"
+        )
+    return ids_of_features(features, column, f"{option}, {noun}s")
 
 
 def pairs_frame(tasks: Ids, sides: np.ndarray, items: Ids) -> pd.DataFrame:

@@ -188,11 +188,15 @@ class Constructors:
                 ``{0: "left", 1: "right"}``. What it names is read as it says, the other labels as above.
             **options: classes, workers, gold, features, worker_features, repeats and missing as for `from_frame`. Gold
                 labels are the better item, or "left", "right" or "tie" as the task's `pairs` have it.
+                ``item_features`` are features of the items, of which scores may follow (:class:`.BradleyTerry`): a
+                mapping item -> vector, or a table indexed by item, or with the column "item", and numbers in all
+                others. An item that has features and is in no row is an item, too. With `prompt` ``features`` are of
+                prompts, in the same forms.
 
         Raises:
             AnnotationError: an item is compared with itself, a label is neither a side nor an item of its row,
-                `meaning` names a label that no row has, a task has two pairs, or as `from_frame`. Items that no chain
-                of comparisons connects are warned of.
+                `meaning` names a label that no row has, a task has two pairs, an item has no features where others
+                have, or as `from_frame`. Items without features that no chain of comparisons connects are warned of.
         """
         names: dict[str, Any] = {"left": left, "right": right, "worker": worker, "label": label}
         columns = as_frame(frame).columns

@@ -80,6 +80,13 @@ def feature_names(features: Any, column: str) -> Ids:
     return Ids(_indexed(features, column, "features").columns, what="features") if is_frame(features) else NO_NAMES
 
 
+def ids_of_features(features: Any, column: str, what: str) -> Ids:
+    """Return whose features these are: the keys of a mapping, a table's identifiers; of an array's rows numbers."""
+    if isinstance(features, Mapping):
+        return Ids(list(features), what=what)
+    return Ids(_indexed(features, column, what).index, what=what) if is_frame(features) else Ids.range(len(features))
+
+
 def columns_by_name(frame: pd.DataFrame, known: Ids, option: str) -> pd.DataFrame:
     """Return a table's columns in the order of those that are known; unchanged where none are.
 
@@ -137,8 +144,12 @@ def _order(keys: Any, ids: Ids, noun: str, option: str) -> np.ndarray:
     if (extra := np.flatnonzero(ids.index_of(given) < 0)).size:
         value = given[int(extra[0])]
         raise AnnotationError(
-            f"{option}: {noun} {value!r} is not among the annotated {noun}s{type_hint(value, ids)}; to keep "
-            f"{noun}s without annotations, list all in {noun}s=[...]"
+            f"{option}: {noun} {value!r} is not among the annotated {noun}s{type_hint(value, ids)}; "
+            + (
+                f"to keep {noun}s without annotations, list all in {noun}s=[...]"
+                if noun != "prompt"
+                else "leave it out"
+            )
         )
     rows = given.index_of(ids)
     if (without := np.flatnonzero(rows < 0)).size:

@@ -24,6 +24,7 @@ NO_CHOICE = (
 GIVEN = {
     "features": "features of the tasks",
     "worker_features": "features of the workers",
+    "item_features": "features of the items",
     "prior": "given probabilities of the classes",
 }
 
@@ -41,6 +42,11 @@ def joined(first: Any, more: Any) -> Any:
     if (asked := questions_of(first.workers)) and not questions_of(more.workers):
         more = more.by_question(shared=SHARED in asked)
     more, of_pairs = together(first, more)
+    if of_pairs and first.item_features is not None:
+        items = of_pairs["items"]
+        places = items.index_of(more.items)
+        of_items = _of(first, more, "item_features", first.items, more.items, places, len(items))
+        of_pairs |= {"item_features": of_items}
     classes = np.array([_class(first, name) for name in more.classes], np.int32)
     kinds = np.array([*classes, *(_abstention(first, name) for name in more.abstentions)], np.int32)
     tasks, task = _together(first.tasks, more.tasks)
@@ -181,8 +187,8 @@ def _of(first: Any, more: Any, field: str, old: Ids, new: Ids, places: np.ndarra
                 "the annotations to be added"
             )
         return before
-    names = {"features": "feature_names", "worker_features": "worker_feature_names"}.get(field)
-    if names is not None and len(getattr(first, names)) and len(getattr(more, names)):
+    names = field.removesuffix("s") + "_names"  # which features have
+    if field != "prior" and len(getattr(first, names)) and len(getattr(more, names)):
         table = pd.DataFrame(np.asarray(after), columns=list(getattr(more, names)))
         after = columns_by_name(table, getattr(first, names), field).to_numpy()
     if np.shape(after)[1:] != np.shape(before)[1:]:

@@ -157,6 +157,7 @@ def lengthened_fields(
         "evidence": by_task(annotations.evidence, filling=0),
         "prior": by_task(annotations.prior, filling=1 / annotations.n_classes),
         "sides": by_task(annotations.sides, filling=0),
+        "item_features": annotations.item_features,
         "mirrored": by_row(annotations.mirrored, filling=False),
         "question": by_task(annotations.question, filling=0),
         "model_scores": by_task(annotations.model_scores, filling=np.nan),

@@ -19,7 +19,7 @@ from .padding import PaddedAnnotations
 SHARD = "shard"
 """Name of the mesh's only axis."""
 
-WHOLE = ("worker_features", "model_reference", "category_counts")  # fields that every device has whole
+WHOLE = ("worker_features", "item_features", "model_reference", "category_counts")  # fields that every device has whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -29,6 +29,7 @@ class Asked:
     several: str
     comparisons: bool | None
     meaning: Mapping[Any, str] | None
+    item_features: Any
     tags: str | None
     tag_separator: str | None
     empty: str | None

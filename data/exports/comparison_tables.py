@@ -66,6 +66,7 @@ def compared_annotations(
             count=asked.count,
             seconds=None if asked.seconds == INFER else asked.seconds,
             meaning=asked.meaning,
+            item_features=asked.item_features,
             gold=asked.truth,
             **asked.options,
         )

@@ -102,6 +102,7 @@ def read(
     several: str = "refuse",
     comparisons: bool | None = None,
     meaning: Mapping[Any, str] | None = None,
+    item_features: Any = None,
     tags: str | None = None,
     tag_separator: str | None = None,
     empty: str | None = None,
@@ -156,6 +157,7 @@ def read(
             by its columns' names, and False for labels left and right that are classes like any other.
         meaning: of comparisons, what labels stand for that are neither sides nor items, such as
             ``{0: "left", 1: "right"}``, as for :meth:`Annotations.from_comparisons`.
+        item_features: of comparisons, features of the items, as for :meth:`Annotations.from_comparisons`.
         tags: the column whose cells have several tags, as lists or as text such as "sports|politics": each tag is then
             a question, with the answers yes and no (:meth:`Annotations.from_tags`).
         tag_separator: between the tags of a text, where it is another than "|".
@@ -195,6 +197,7 @@ def read(
         several=several,
         comparisons=truth_value("comparisons", comparisons, maybe=True, error=AnnotationError),
         meaning=meaning,
+        item_features=item_features,
         tags=tags,
         tag_separator=tag_separator,
         empty=empty,
@@ -222,6 +225,8 @@ def read(
         annotations, said = _from_json(source, Path("the records"), asked)
     else:
         annotations, said = _from_table(Table(table_of(source), "the table"), asked)
+    if item_features is not None and annotations.sides is None:
+        raise AnnotationError("item_features= is of comparisons, and these annotations are none; leave it out")
     if tell and said:
         sys.stderr.write(f"{_wrapped(tell(said) if callable(tell) else said)}\n")
     return annotations

@@ -192,6 +192,7 @@ def _pieces(annotations: Annotations) -> tuple[Annotations, Annotations]:
         prior=by_task["prior"],
         sides=by_task["sides"],
         items=Ids.range(len(annotations.items)),
+        item_features=some(annotations.item_features, slice(None)),
         mirrored=some(annotations.mirrored, rows),
         model_scores=by_task["model_scores"],
         kind=annotations.kind,

@@ -97,6 +97,8 @@ def coords_of(annotations: Annotations, dims: Iterable[str]) -> dict[str, np.nda
         "model": annotations.models.coords(),
         "question": annotations.questions.coords(),
         "item": annotations.items.coords(),
+        "feature": annotations.feature_names.coords(),
+        "item_feature": annotations.item_feature_names.coords(),
         DIM: np.array(["a class", *map(str, annotations.abstentions)]),
     }
     wanted = set(dims)

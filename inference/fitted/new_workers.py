@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -12,8 +11,7 @@ import pandas as pd
 from jax import Array
 
 from ...data import Annotations, Ids
-from ...data.features import checked_features, resolve_worker_features
-from ...data.frames import is_frame
+from ...data.features import checked_features, ids_of_features, resolve_worker_features
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .confusions import long_frame
@@ -44,7 +42,7 @@ def new_worker_confusions(
     """
     fitted = fitted_of(fit)
     _check_story(fitted)
-    workers = _ids(worker_features)
+    workers = ids_of_features(worker_features, "worker", "workers")
     features = resolve_worker_features(worker_features, workers, known=fitted.data.worker_feature_names)
     expected = np.asarray(fitted.data.worker_features).shape[1]
     if features.shape[1] != expected:
@@ -70,16 +68,6 @@ def _check_story(fitted: Fitted) -> None:
         f"this fit of {fitted.story} says nothing of a worker without annotations: {why}; confusion_from_features of "
         "annotations with worker_features= and without abstentions knows workers by their features alone"
     )
-
-
-def _ids(worker_features: Any) -> Ids:
-    if isinstance(worker_features, Mapping):
-        return Ids(list(worker_features), what="workers")
-    if not is_frame(worker_features):
-        return Ids.range(len(worker_features))
-    if not isinstance(worker_features, pd.DataFrame) or "worker" in worker_features.columns:
-        return Ids(worker_features["worker"], what="workers")
-    return Ids(worker_features.index, what="workers")
 
 
 def _everything_once(fitted: Fitted, x: Any) -> Annotations:

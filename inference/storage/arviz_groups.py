@@ -186,6 +186,7 @@ def constants_of(annotations: Annotations) -> NamedArrays:
         "model_reference": (("model", "reference", "truth"), annotations.model_reference),
         "features": (("task", *_unnamed("features", n_feature_dims)), annotations.features),
         "worker_features": (("worker", "worker_feature"), annotations.worker_features),
+        "item_features": (("item", "item_feature"), annotations.item_features),
     }
     variables = {name: (dims, np.asarray(value)) for name, (dims, value) in by_dims.items() if value is not None}
     return NamedArrays(variables, coords_of(annotations, ("task", "worker", "truth", "model")))

@@ -18,7 +18,7 @@ from .checked_json import DECODING
 GROUPS = ("observed_data", "constant_data")
 """The groups of ``posterior.nc`` that have annotations."""
 
-FEATURES = ("feature_names", "worker_feature_names")
+FEATURES = ("feature_names", "worker_feature_names", "item_feature_names")
 
 CLOSE = 1e-3  # to one, of a sum of probabilities
 
@@ -91,6 +91,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         seconds=_numbers(read("row_seconds"), "row_seconds", (rows,), folder, missing=np.nan),
         mirrored=None if mirrored is None else mirrored.astype(bool),
         sides=_codes(read("sides"), "sides", len(ids["items"]), (n, 2), folder),
+        item_features=_numbers(read("item_features"), "item_features", (len(ids["items"]), ...), folder),
         **ids,
         **fields_of(ids["tasks"]),
         informative=about.get("informative", True),
@@ -100,7 +101,8 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
     )
     if (np.diff(task) < 0).any():
         raise StorageError(f"{folder}: the rows of posterior.nc are not sorted by task; it was altered")
-    for array, names in ((found.features, found.feature_names), (found.worker_features, found.worker_feature_names)):
+    for names_of in FEATURES:
+        array, names = getattr(found, names_of.removesuffix("_names") + "s"), ids[names_of]
         if len(names) and (array is None or array.shape[1:] != (len(names),)):
             raise StorageError(f"{folder}: manifest.json has {len(names)} names of features, and posterior.nc others")
     if k < 1 or (found.worker is None and j) or (found.model_scores is None) != (m == 0):

@@ -14,10 +14,14 @@ from .concentration import positive
 from .contract import promised
 from .derived import derived
 from .story_error import StoryError
+from .truth import needed_features
 from .truth_prior import ClassPrior
 
 SPREAD = 0.5
 """Standard deviation of the logarithm of a scale that is learned, around a scale of 1."""
+
+USUAL_SLOPE = 1.0
+"""Standard deviation of what a standard deviation of an item's feature adds to its score, unless given."""
 
 USUAL_TIE, TIE_SPREAD = -1.0, 1.0
 """Mean and standard deviation of the log-weight of ties: between equal items 16 % are ties at the mean."""
@@ -38,14 +42,35 @@ class BradleyTerry(ClassPrior):
     comparisons (:meth:`.Annotations.from_comparisons`) where none is given: a worker's confusion matrix then says what
     he makes of the better item, and the scores are of items.
 
-    Sites: ``item_effect (I,)``, ``item_scale`` where it is learned, ``tie`` where ties are a class; derived: ``score
-    (I,)``, in log-odds.
+    Where items have features (``item_features=`` of :meth:`.Annotations.from_comparisons`), scores lie around what
+    follows from these, so that an item that few compared, or none, has one too. With `by_prompt` an item may be better
+    on some tasks than on others, by the tasks' features :math:`x_i`, such as those of a prompt:
+
+    .. math::
+        s_m &= \tau \, (u_m - \bar u) + \sum_d \beta_d \, \frac{x_{md} - \bar x_d}{\text{sd}(x_d)}, \quad
+        \beta_d \sim \text{Normal}(0, b^2) \\
+        s_{mi} &= s_m + \sum_p \gamma_{mp} x_{ip}, \quad
+        \gamma_{mp} = g \, (v_{mp} - \bar v_p), \quad v_{mp} \sim \text{Normal}(0, 1)
+
+    Tasks' features are taken as they are: :math:`s_m` is the score where all are zero, so they are best centred, and
+    scaled to about one.
+
+    Sites: ``item_effect (I,)``, ``item_scale`` where it is learned, ``item_slope (D,)`` (:math:`\beta`) of features
+    that differ in a standard deviation each, ``prompt_effect (I, P)`` (:math:`v`), ``tie`` where ties are a class;
+    derived: ``score (I,)``, in log-odds, and ``prompt_slope (I, P)`` (:math:`\gamma`).
 
     Args:
-        scale: :math:`\tau`, the standard deviation of the scores, in log-odds; None to learn it.
+        scale: :math:`\tau`, the standard deviation of the scores, in log-odds, around what follows from features;
+            None to learn it.
+        slope: :math:`b`, the standard deviation of an item's score along each of its features, in log-odds; 1 by
+            default.
+        by_prompt: :math:`g`, the standard deviation of what each feature of a task changes in an item's score, in
+            log-odds; None for scores that are the same on all tasks.
     """
 
     scale: float | None = None
+    slope: float | None = None
+    by_prompt: float | None = None
 
     kind: ClassVar[str] = "bradley_terry"
     by_task: ClassVar[bool] = True
@@ -58,16 +83,22 @@ class BradleyTerry(ClassPrior):
             ``(N, K)``.
 
         Raises:
-            StoryError: the annotations are no comparisons, or the scale is not positive.
+            StoryError: the annotations are no comparisons, a standard deviation is not positive, or what it is of has
+                no features.
         """
         if annotations.sides is None:
             raise StoryError(
                 "BradleyTerry() is a prior of comparisons, and the annotations do not say which items they compare; "
                 "make them by cp.Annotations.from_comparisons"
             )
-        score = jnp.asarray(self._scores(len(annotations.items)))
+        score = jnp.asarray(self._scores(len(annotations.items)) + self._by_features(annotations))
         derived("score", score, "item", role="item_score")
-        of_sides = score[jnp.asarray(annotations.sides)]
+        sides = jnp.asarray(annotations.sides)
+        of_sides = score[sides]
+        if self.by_prompt is not None:
+            slope, x = self._prompt_slope(self.by_prompt, annotations)
+            derived("prompt_slope", slope, "item", "feature")
+            of_sides = of_sides + jnp.einsum("nsp,np->ns", slope[sides], x)
         if annotations.n_classes == 2:
             return jax.nn.log_softmax(of_sides, axis=-1)
         tie = numpyro.sample("tie", dist.Normal(USUAL_TIE, TIE_SPREAD), infer={"role": "tie"})
@@ -86,3 +117,37 @@ class BradleyTerry(ClassPrior):
             infer={"event_dims": ["item"], "start": lambda key: jnp.zeros(n_items)},
         )
         return scale * (effect - effect.mean())
+
+    def _by_features(self, annotations: Annotations) -> Array | float:
+        """What follows of the scores from the items' features, ``(I,)``; 0 without any."""
+        if annotations.item_features is None:
+            if self.slope is not None:
+                raise StoryError(
+                    f"BradleyTerry(slope={self.slope}) is of features of the items, and the annotations have none; "
+                    "give cp.Annotations.from_comparisons(table, item_features=…)"
+                )
+            return 0.0
+        slope = positive("slope", USUAL_SLOPE if self.slope is None else self.slope, "standard deviation of slopes")
+        x = jnp.asarray(annotations.item_features, dtype=float)
+        differs = x.max(0) > x.min(0)
+        units = jnp.where(differs, (x - x.mean(0)) / jnp.where(differs, x.std(0), 1.0), 0.0)
+        slopes = numpyro.sample(
+            "item_slope",
+            dist.Normal(0.0, slope).expand([x.shape[1]]).to_event(1),
+            infer={"event_dims": ["item_feature"], "start": lambda key: jnp.zeros(x.shape[1])},
+        )
+        return units @ slopes
+
+    def _prompt_slope(self, by_prompt: float, annotations: Annotations) -> tuple[Array, Array]:
+        """What each feature of a task changes in each item's score, ``(I, P)``, and these features, ``(N, P)``."""
+        spread = positive("by_prompt", by_prompt, "standard deviation of what tasks' features change in a score")
+        x = jnp.asarray(needed_features(annotations, f"BradleyTerry(by_prompt={by_prompt})"), dtype=float)
+        if x.ndim != 2:
+            raise StoryError(f"BradleyTerry(by_prompt=…): features of tasks have shape {x.shape[1:]}; give vectors")
+        shape = (len(annotations.items), x.shape[1])
+        effect = numpyro.sample(
+            "prompt_effect",
+            dist.Normal(0.0, 1.0).expand(shape).to_event(2),
+            infer={"event_dims": ["item", "feature"], "start": lambda key: jnp.zeros(shape)},
+        )
+        return spread * (effect - effect.mean(0)), x

@@ -418,6 +418,25 @@ def test_a_models_probabilities_are_read_by_the_files_name(tmp_path):
     assert "probabilities of 'bad': the column 'perhaps' is no class" in " ".join(wrong.stderr.split())
 
 
+def test_items_that_nobody_compared_are_ranked_by_a_table_of_features(tmp_path):
+    pairs = [("p", "q"), ("q", "r"), ("p", "r")] * 4
+    rows = [f"q{i},{left},{right},{judge},{left}" for i, (left, right) in enumerate(pairs) for judge in "uv"]
+    (tmp_path / "battles.csv").write_text("\n".join(["question_id,model_a,model_b,judge,winner", *rows]))
+    (tmp_path / "items.csv").write_text("item;size\ns;0,5\nr;1,5\nq;2,5\np;3,5\n")
+    arguments = ["--story", "one_coin", "--out", str(tmp_path / "out"), "--item-features", str(tmp_path / "items.csv")]
+    result = CliRunner().invoke(cli.app, ["fit", str(tmp_path / "battles.csv"), *arguments])
+    assert result.exit_code == 0
+    assert pd.read_csv(tmp_path / "out" / "ranking.csv")["item"].tolist() == list("pqrs")
+    (tmp_path / "a.csv").write_text("task,worker,label\n1,a,no\n1,b,no\n2,a,yes\n2,b,no\n")
+    for source, message in (
+        (str(tmp_path / "a.csv"), "--item-features is of comparisons, and these annotations are none"),
+        ("anesthesia", "--item-features is of comparisons in a file, and there is no file anesthesia"),
+    ):
+        wrong = CliRunner().invoke(cli.app, ["fit", source, *arguments, "--overwrite"])
+        assert wrong.exit_code != 0
+        assert message in " ".join(wrong.output.replace("│", "").split())
+
+
 def test_features_that_are_not_there_and_options_that_are_no_truth_values_are_refused(tmp_path):
     pd.DataFrame({"task": [1, 2], "worker": [1, 1], "label": [0, 1]}).to_csv(tmp_path / "a.csv", index=False)
     arguments = ["fit", str(tmp_path / "a.csv"), "--out", str(tmp_path / "out")]

@@ -219,3 +219,71 @@ def test_columns_of_known_names_are_found_where_the_defaults_are_not_there():
     assert list(found.workers) == list(whole.workers)
     with pytest.raises(AnnotationError, match="no column 'left'"):
         Annotations.from_comparisons(ROWS.rename(columns={"left": "one", "right": "other"}))
+
+
+ABOUT = pd.DataFrame({"item": list("wzyx"), "length": [4.0, 3.0, 2.0, 1.0], "new": [1, 0, 0, 1]})
+
+
+def test_features_of_items_are_in_the_order_of_the_items_and_an_item_may_have_no_comparison():
+    by_column, by_index = (
+        Annotations.from_comparisons(ROWS, item_features=of) for of in (ABOUT, ABOUT.set_index("item"))
+    )
+    by_item = Annotations.from_comparisons(ROWS, item_features={"x": [1, 1], "y": [2, 0], "z": [3, 0], "w": [4, 1]})
+    for annotations in (by_column, by_index, by_item):
+        assert list(annotations.items) == list("wxyz")
+        assert annotations.item_features.tolist() == [[4, 1], [1, 1], [2, 0], [3, 0]]
+        assert annotations.pairs.equals(Annotations.from_comparisons(ROWS).pairs)
+    assert list(by_column.item_feature_names) == ["length", "new"]
+    assert not len(by_item.item_feature_names)
+    read = cp.read(ROWS, item_features=ABOUT, tell=False)
+    assert read.item_features.tolist() == by_column.item_features.tolist()
+
+
+def test_items_with_features_are_comparable_without_a_chain_of_comparisons(recwarn):
+    parts = pd.DataFrame([("x", "y", "ann", "left"), ("w", "z", "ann", "left")], columns=ROWS.columns)
+    Annotations.from_comparisons(parts, item_features=ABOUT)
+    assert not [one for one in recwarn if "parts" in str(one.message)]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (ABOUT[1:3], r"item_features: item 'x' has no features \(1 of 3 items\)"),
+        (ABOUT.assign(length=[4.0, None, 2.0, 1.0]), r"item_features, item 'z', column 'length': nan is not a finite"),
+        (ABOUT.assign(new=["a", "b", "b", "a"]), r"item_features, column 'new': expected numbers, got values of type"),
+        (np.ones((4, 2)), r"item_features: a ndarray does not say of which items .* column 'item'"),
+        ({"x": [1, 2], "y": [1], "z": [1, 2]}, r"item_features: item 'y' has shape \(1,\), but item 'x' has \(2,\)"),
+        (pd.concat([ABOUT, ABOUT[:1]]), r"item_features, items.*'w'"),
+    ],
+)
+def test_features_of_items_that_cannot_be_used_are_refused_by_item_and_column(given, message):
+    with pytest.raises(AnnotationError, match=message):
+        Annotations.from_comparisons(ROWS, item_features=given)
+
+
+def test_a_new_item_brings_its_features():
+    first = Annotations.from_comparisons(ROWS, item_features=ABOUT[1:])
+    more = pd.DataFrame([("w", "x", "ann", "left")], columns=ROWS.columns)
+    with pytest.raises(AnnotationError, match=r"features of the items, and none of 'w', which is new"):
+        first.joined(Annotations.from_comparisons(more))
+    turned = ABOUT[["item", "new", "length"]]
+    joined = first.joined(Annotations.from_comparisons(more, item_features=turned[::3]))
+    assert list(joined.items) == list("xyzw")
+    assert joined.item_features.tolist() == [[1, 1], [2, 0], [3, 0], [4, 1]]
+    assert first.joined(Annotations.from_comparisons(ROWS)).item_features.tolist() == first.item_features.tolist()
+
+
+def test_features_of_prompts_are_those_of_their_tasks():
+    asked = ROWS.assign(q=["a", "b", "b", "a"])
+    about = pd.DataFrame({"hard": [1.0, 0.0]}, ["a", "b"])
+    for features in (about, about.reset_index(names="q"), {"a": [1.0], "b": [0.0]}):
+        annotations = Annotations.from_comparisons(asked, prompt="q", features=features)
+        assert list(annotations.tasks) == [("a", "x", "y"), ("b", "x", "y"), ("b", "y", "z"), ("a", "x", "z")]
+        assert annotations.features.tolist() == [[1], [0], [0], [1]]
+    for features, message in (
+        ({"a": [1.0]}, r"features: prompt 'b' has no features"),
+        ({"a": [1.0], "b": [1.0], "c": [1.0]}, r"features: prompt 'c' is not among .*; leave it out"),
+        (np.ones((2, 1)), r"features: a ndarray does not say of which prompts .* column 'q'"),
+    ):
+        with pytest.raises(AnnotationError, match=message):
+            Annotations.from_comparisons(asked, prompt="q", features=features)

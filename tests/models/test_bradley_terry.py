@@ -20,6 +20,7 @@ from whole_density import density
 
 import crowdppl as cp
 from crowdppl import StoryError
+from crowdppl.data import Ids
 from crowdppl.data.padding import padded, unread
 from crowdppl.inference.densities.enumerated import is_latent
 from crowdppl.inference.densities.model import Model
@@ -50,18 +51,44 @@ def comparisons(*, n_pairs=6, n_items=4, workers="uvw", ties=True, seed=0):
     return cp.Annotations.from_comparisons(frame, task="task", classes=classes)
 
 
+def with_features(annotations, seed=0):
+    """Three features of the items, of which the last is the same for all, and two of the tasks."""
+    rng = np.random.default_rng(seed)
+    of_items = np.column_stack([rng.normal(100, 10, len(annotations.items)), rng.normal(size=len(annotations.items))])
+    return annotations.replace(
+        item_features=np.append(of_items, np.full((len(of_items), 1), 0.3), axis=1).astype(np.float32),
+        item_feature_names=Ids(["length", "age", "alike"]),
+        features=rng.normal(size=(annotations.n_tasks, 2)).astype(np.float32),
+        feature_names=Ids(["maths", "code"]),
+    )
+
+
 def drawn(model, annotations, seed=0):
     """Parameters from the prior by site."""
     sites = handlers.trace(handlers.seed(model, seed)).get_trace(annotations)
     return {site["name"]: site["value"] for site in sites.values() if is_latent(site) and site["name"] != "truth"}
 
 
-def log_probs_by_hand(values, annotations, scale=None):
-    """Log-probabilities of the classes of each pair, by the formulas of the papers."""
+def scores_by_hand(values, annotations, scale=None):
+    """Scores of the items by the formulas of the papers, and by their features."""
     effect = np.asarray(values["item_effect"], dtype=float)
-    worth = np.exp(float(values.get("item_scale", scale)) * (effect - effect.mean()))
-    rows = []
-    for left, right in np.asarray(annotations.sides):
+    score = float(values.get("item_scale", scale)) * (effect - effect.mean())
+    for column, slope in enumerate(values.get("item_slope", [])):
+        feature = np.asarray(annotations.item_features, dtype=float)[:, column]
+        if feature.max() > feature.min():
+            score = score + float(slope) * (feature - feature.mean()) / feature.std()
+    return score
+
+
+def log_probs_by_hand(values, annotations, scale=None, by_prompt=None):
+    """Log-probabilities of the classes of each pair, task by task."""
+    score, rows = scores_by_hand(values, annotations, scale), []
+    for task, (left, right) in enumerate(np.asarray(annotations.sides)):
+        there = score
+        if by_prompt is not None:
+            effect = np.asarray(values["prompt_effect"], dtype=float)
+            there = score + by_prompt * (effect - effect.mean(0)) @ annotations.features[task]
+        worth = np.exp(there)
         tie = np.exp(values["tie"]) * np.sqrt(worth[left] * worth[right]) if "tie" in values else 0.0
         rows.append([worth[left], worth[right], tie][: annotations.n_classes])
     return np.log(np.array(rows) / np.sum(rows, axis=1, keepdims=True))
@@ -144,20 +171,30 @@ def test_a_given_scale_is_not_learned_and_spreads_scores():
     assert float(far.derived["score"].std()) > 5 * float(near.derived["score"].std())
 
 
+@pytest.mark.parametrize("prior", [BradleyTerry(1.0), BradleyTerry(1.0, slope=0.5, by_prompt=0.7)])
 @pytest.mark.parametrize("method", list(ENGINES))
-def test_scores_of_every_engine_sum_to_zero_and_a_folder_keeps_them(method, tmp_path):
+def test_scores_of_every_engine_sum_to_zero_and_a_folder_keeps_them(method, prior, tmp_path):
     annotations = comparisons(n_pairs=30)
+    if prior.slope is not None:
+        annotations = with_features(annotations)
     few = {"em": {}, "svi": {"max_iterations": 300, "sweeps": 0}, "nuts": {"warmup": 50, "draws": 50, "chains": 1}}[
         method
     ]
-    fit = cp.fit("one_coin", annotations, method=method, truth_prior=BradleyTerry(1.0), seed=0, progress=False, **few)
+    fit = cp.fit("one_coin", annotations, method=method, truth_prior=prior, seed=0, progress=False, **few)
     scores = fit.derived_draws("score")["score"]
     np.testing.assert_allclose(scores.sum("item"), 0.0, atol=1e-5)
     assert list(scores["item"].values) == ["i0", "i1", "i2", "i3"]
     fit.save(tmp_path / "fit")
     again = cp.load_fit(tmp_path / "fit")
-    assert again.model.truth_prior == BradleyTerry(1.0)
+    assert again.model.truth_prior == prior
     np.testing.assert_array_equal(again.derived["score"], fit.derived["score"])
+    if prior.slope is not None:
+        np.testing.assert_allclose(again.derived_draws("prompt_slope")["prompt_slope"].sum("item"), 0.0, atol=1e-5)
+        named = {"item_feature": ["length", "age", "alike"], "feature": ["maths", "code"]}
+        for dim, names in named.items():
+            of = again.parameters["item_slope" if dim == "item_feature" else "prompt_effect"]
+            assert list(of[dim].values) == list(fit.parameters[dim].values) == names
+        np.testing.assert_array_equal(again.annotations.item_features, annotations.item_features)
 
 
 def test_it_is_the_prior_of_comparisons_where_none_is_given():
@@ -206,6 +243,110 @@ def test_padding_leaves_it_as_it_is(caplog):
     caplog.set_level("INFO", "crowdppl")  # says why, where it does not
     annotations = comparisons(n_pairs=20)
     assert gives_the_same(Model(STORIES["dawid_skene"]), annotations, unread(padded(annotations, spare=1)))
+
+
+def test_log_probabilities_with_features_are_those_of_the_formulas_and_padding_leaves_them():
+    annotations = with_features(comparisons(n_pairs=20, n_items=6))
+    model = Model(STORIES["dawid_skene"], {"truth_prior": BradleyTerry(slope=0.5, by_prompt=0.7)})
+    for seed in range(3):
+        values = drawn(model, annotations, seed)
+        found = density(model, values, annotations).truth_prior
+        np.testing.assert_allclose(found, log_probs_by_hand(values, annotations, by_prompt=0.7), atol=1e-5)
+    assert gives_the_same(model, annotations, unread(padded(annotations, spare=1)))
+
+
+def test_slopes_have_the_normal_priors_that_are_asked_for():
+    annotations = with_features(comparisons(ties=False))
+    model = Model(STORIES["one_coin"], {"truth_prior": BradleyTerry(1.0, slope=0.5, by_prompt=0.7)})
+    sites = handlers.trace(handlers.seed(model, 0)).get_trace(annotations)
+    for name, spread in (("item_slope", 0.5), ("prompt_effect", 1.0), ("item_effect", 1.0)):
+        expected = dist.Normal(0.0, spread).log_prob(sites[name]["value"]).sum()
+        np.testing.assert_allclose(sites[name]["fn"].log_prob(sites[name]["value"]).sum(), expected, rtol=1e-6)
+
+
+def by_length(n_tasks=500, n_items=20, seed=0):
+    """Comparisons whose items' scores follow two features; the last three items have 2, 2 and 0 comparisons."""
+    rng = np.random.default_rng(seed)
+    about = pd.DataFrame(rng.normal(size=(n_items, 2)) * [30, 1] + [200, 0], [f"m{i}" for i in range(n_items)])
+    about.columns = ["length", "age"]
+    score = (about - about.mean()) / about.std(ddof=0) @ np.array([1.2, -0.8]) + rng.normal(0, 0.3, n_items)
+    pairs = [rng.choice(n_items - 3, 2, replace=False) for _ in range(n_tasks)]
+    pairs += [(few, other) for few in (n_items - 3, n_items - 2) for other in rng.choice(n_items - 3, 2, replace=False)]
+    rows = []
+    for task, (one, two) in enumerate(pairs):
+        better = one if rng.random() < 1 / (1 + np.exp(score.iloc[two] - score.iloc[one])) else two
+        for worker in "uvw":
+            said = better if rng.random() < 0.85 else one + two - better
+            rows.append((task, f"m{one}", f"m{two}", worker, f"m{said}"))
+    frame = pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"])
+    return frame, about, score - score.mean()
+
+
+def test_slopes_lie_in_their_intervals_and_features_help_the_items_that_few_or_none_compared():
+    """Intervals of 98 %, of NUTS; what is beyond the features in the scores, 0.3, is the error that is left."""
+    frame, about, score = by_length()
+    annotations = cp.Annotations.from_comparisons(frame, item_features=about)
+    fit = cp.fit("one_coin", annotations, method="nuts", warmup=300, draws=300, seed=0, progress=False)
+    low, high = (fit.draws["item_slope"].quantile(at, ("chain", "draw")).to_series() for at in (0.01, 0.99))
+    assert (low < [1.2, -0.8]).all()
+    assert (high > [1.2, -0.8]).all()
+    assert list(low.index) == ["length", "age"]
+    few = about.index[-3:]
+    bare = cp.fit("one_coin", cp.Annotations.from_comparisons(frame), seed=0, progress=False).ranking["score"]
+    ranking = fit.ranking
+    errors = {
+        name: (of[few[:2]] - score[few[:2]]).abs().mean()
+        for name, of in (("with", ranking["score"]), ("without", bare))
+    }
+    assert errors["with"] < 0.5 * errors["without"]
+    alone = ranking.loc[few[2]]
+    assert alone["n_comparisons"] == 0
+    assert alone["score_low"] < score[few[2]] < alone["score_high"]
+    assert alone["score"] == pytest.approx(score[few[2]], abs=1.0)
+    widths = ranking["score_high"] - ranking["score_low"]
+    assert widths[few[2]] > widths[about.index[:-3]].mean()
+
+
+def test_features_are_data_so_that_others_of_the_same_shape_are_fitted_anew():
+    frame, about, _ = by_length(n_tasks=200)
+    of = [cp.Annotations.from_comparisons(frame, item_features=each) for each in (about, -about)]
+    ours, turned = (cp.fit("one_coin", each, seed=0, progress=False) for each in of)
+    np.testing.assert_allclose(turned.parameters["item_slope"], -ours.parameters["item_slope"], atol=1e-2)
+    np.testing.assert_allclose(turned.derived["score"], ours.derived["score"], atol=1e-2)
+    assert abs(float(ours.parameters["item_slope"][0])) > 0.5
+    shrunk = cp.fit("one_coin", of[0], truth_prior=BradleyTerry(slope=0.01), seed=0, progress=False)
+    assert abs(float(shrunk.parameters["item_slope"][0])) < 0.1
+
+
+def test_an_item_that_is_better_on_some_prompts_is_found_by_their_features():
+    rng, rows = np.random.default_rng(0), []
+    about = pd.DataFrame({"maths": [-1.0, 1.0] * 150}, [f"q{i}" for i in range(300)])
+    slope = {"a": 1.5, "b": 0.0, "c": -1.5}
+    for prompt, maths in about["maths"].items():
+        one, two = rng.permutation(list(slope))[:2]
+        better = one if rng.random() < 1 / (1 + np.exp((slope[two] - slope[one]) * maths)) else two
+        for worker in "uvw":
+            rows.append((prompt, one, two, worker, better if rng.random() < 0.9 else one if better == two else two))
+    frame = pd.DataFrame(rows, columns=["q", "left", "right", "worker", "label"])
+    annotations = cp.Annotations.from_comparisons(frame, prompt="q", features=about)
+    fit = cp.fit("one_coin", annotations, truth_prior=BradleyTerry(by_prompt=1.0), seed=0, progress=False)
+    found = fit.derived["prompt_slope"].sel(feature="maths").to_series()
+    np.testing.assert_allclose(found, pd.Series(slope), atol=0.5)
+    np.testing.assert_allclose(fit.derived["score"], 0.0, atol=0.5)
+
+
+def test_features_that_are_not_there_or_are_no_vectors_are_named():
+    annotations = comparisons()
+    images = annotations.replace(features=np.zeros((annotations.n_tasks, 2, 2), np.float32))
+    for data, prior, message in (
+        (annotations, BradleyTerry(slope=2.0), r"slope=2.0\) is of features of the items.*item_features="),
+        (annotations, BradleyTerry(by_prompt=0.5), r"BradleyTerry\(by_prompt=0.5\) needs features of the tasks"),
+        (images, BradleyTerry(by_prompt=0.5), r"shape \(2, 2\); give vectors"),
+        (with_features(annotations), BradleyTerry(slope=0.0), r"slope=0.0 is no standard deviation of slopes"),
+        (with_features(annotations), BradleyTerry(by_prompt="x"), r"by_prompt='x' is no standard deviation"),
+    ):
+        with pytest.raises(StoryError, match=message):
+            cp.fit("one_coin", data, truth_prior=prior, progress=False)
 
 
 def test_annotations_without_items_and_a_scale_that_is_none_are_refused():

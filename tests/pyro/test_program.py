@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from pyro import poutine
 from pyro.infer import Trace_ELBO, TraceEnum_ELBO
 
-from crowdppl import Classifier, Prevalence, SmoothPrevalence, StoryError
+from crowdppl import BradleyTerry, Classifier, Prevalence, SmoothPrevalence, StoryError
 from crowdppl.data import Ids
 from crowdppl.data.kinds import Ordered, Pairwise
 from crowdppl.inference.densities import enumerated
@@ -164,6 +164,9 @@ def test_scores_of_items_as_the_prior_are_those_of_the_story():
     same_story(Model(KNOWN_STORIES["dawid_skene"], {}), compared)
     mirrored = np.random.default_rng(4).random(annotations.n_rows) < 0.5
     same_story(Model(KNOWN_STORIES["dawid_skene"], {}), compared.replace(mirrored=mirrored))
+    of_items = np.random.default_rng(5).normal(size=(4, 2)).astype(np.float32)
+    by_features = {"truth_prior": BradleyTerry(slope=0.5, by_prompt=0.7)}
+    same_story(Model(KNOWN_STORIES["dawid_skene"], by_features), compared.replace(item_features=of_items))
 
 
 @pytest.mark.parametrize("story", ["score_factor", "graded_response", "ordinal_dawid_skene"])

@@ -27,7 +27,7 @@ from ...data import Annotations
 from ...data.arrays import cross_counts
 from ...data.errors import check_name
 from ..engines.finding import Finding
-from .beyond_chance import first_annotations
+from ..fitted.beyond_chance import first_annotations
 from .register import Labels, once
 
 NEARLY = 0.95  # share of a worker's annotations that are one class

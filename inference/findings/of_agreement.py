@@ -7,9 +7,8 @@ import numpy as np
 from ...data.description import count_text
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
-from .beyond_chance import agreement_of
 from .constant_workers import MUCH, constant_workers_of
-from .facts import listed
+from .facts import agreement_of, listed
 from .of_crowd import HELP, crowd_of
 from .register import Labels, Said, check
 

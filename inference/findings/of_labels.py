@@ -8,7 +8,7 @@ import numpy as np
 from ..fitted.averaged_labels import thin_at_mode
 from ..fitted.fitted import Fitted
 from ..fitted.reversal import reversal_doubt
-from .beyond_chance import agreement_of
+from .facts import agreement_of
 from .register import NEEDS, Labels, Said, check
 
 MUCH = 0.25  # without workers' names: share of the annotations from which a class should be some tasks' label

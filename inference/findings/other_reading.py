@@ -28,9 +28,9 @@ from ..densities.sites import parameter_dims
 from ..engines import at_size
 from ..engines.registry import ENGINES
 from ..engines.settings import EMSettings
+from ..fitted.beyond_chance import FirstAnnotations, first_annotations
 from ..fitted.by_rule import ByRule
 from ..fitted.fitted import Fitted, label_posteriors
-from .beyond_chance import FirstAnnotations, first_annotations
 
 AGREES = 1.5  # standard deviations by which workers agree on another class than the label, to look for a reading
 AS_GOOD = 5.0  # nats by which the log-posterior of the other reading may be behind

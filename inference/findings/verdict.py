@@ -20,8 +20,7 @@ from ...data.majority import right_shares
 from ...data.questions import workers_noun
 from ..fitted.intervals import INTERVAL, jeffreys
 from ..fitted.posterior import Posterior
-from .beyond_chance import agreement_of
-from .facts import SURE, n_sure
+from .facts import SURE, agreement_of, n_sure
 from .look import findings
 from .register import once
 from .review import reviewed

@@ -16,7 +16,8 @@ sure of its labels is also wrong about which mistakes it makes. The prior's mean
 :data:`USUAL` and :data:`WEIGHT`, set with real crowds' gold labels in view; ``benchmarks/real_coverage.py`` shows what
 others give on real crowds, and what each crowd gets from those that are best on the others. Where workers are hardly
 better than chance in the mean, all labels may be turned around, and the prior's mean is greater by the probability of
-that (:mod:`.reversal`).
+that (:mod:`.reversal`); where they agree on a task no more than by chance the labels say nothing, and the prior's mean
+is nearer to :math:`1 - 1 / K`, by the probability that nobody looked (:mod:`.beyond_chance`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from ...data import Annotations
+from .beyond_chance import by_chance
 from .fitted import Fitted
 from .reversal import reversal_doubt
 
@@ -78,8 +80,8 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
 
     Args:
         fitted: the fit.
-        mean: the prior's mean, from 0 to below 1; by default :data:`USUAL`, and of the rest as much as the labels are
-            doubted to be turned around. With 0 no task misleads.
+        mean: the prior's mean, from 0 to below 1; by default :data:`USUAL`, and more as much as the labels are doubted
+            to be turned around, or to say nothing. With 0 no task misleads.
 
     Raises:
         ValueError: for another `mean`.
@@ -99,7 +101,9 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
 
 
 def _usual(fitted: Fitted) -> float:
-    return min(USUAL + (1 - USUAL) * reversal_doubt(fitted.annotations, fitted.posterior), MOST)
+    n_classes, doubt = fitted.annotations.n_classes, by_chance(fitted.annotations)
+    reversed_too = min(USUAL + (1 - USUAL) * reversal_doubt(fitted.annotations, fitted.posterior), MOST)
+    return (1 - doubt) * reversed_too + doubt * (1 - 1 / n_classes)
 
 
 def checked(mean: float) -> float:

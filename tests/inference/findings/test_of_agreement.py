@@ -13,8 +13,8 @@ import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, UNTRUSTWORTHY
 from crowdppl.data import Ids
 from crowdppl.data.kinds import Pairwise
-from crowdppl.inference.findings.beyond_chance import agreement
 from crowdppl.inference.findings.constant_workers import constant_workers
+from crowdppl.inference.fitted.beyond_chance import agreement
 
 NEEDS_DATA = pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
 REAL = (

@@ -14,17 +14,33 @@ its entries of :math:`C`. A worker of one class alone adds nothing to either.
 
 Judges with scales of their own may never give the same of ordered classes, and rank the tasks alike. So of ordered
 classes x is also taken as the value of the annotation, a number.
+
+The share s of the excess in what it would be if all workers gave the same, of standard deviation :math:`\sigma`, is
+near the mean correlation :math:`\rho` of two workers. That workers look at no task has then the odds
+
+.. math::
+
+   \frac{p}{1 - p} \; \frac{N(s; 0, \sigma)}{\int_0^1 N(s; \rho, \sigma) \, d\rho}
+
+where p is its probability before the annotations are seen, :data:`BY_CHANCE`. Two parties of whom one contradicts the
+other may agree no more than by chance in all. Then the squared excess of pairs of workers is greater than its mean of
+workers who look at no task, which is each pair's variance; and these look.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from scipy.special import ndtr
 
 from ...data import Annotations
 from ...data.arrays import cross_counts
-from .register import Labels, once
 
+BY_CHANCE = 0.2  # probability that workers look at no task, before their annotations are seen
+FEWEST = 20  # tasks under which nothing is said
+COMPARED = 400  # workers whose pairs are looked at
+SIDES = 4.0  # standard deviations from which pairs of workers agree, or contradict each other, beyond chance
 LOOKED_AT = 500_000  # annotations; of more a sample of the tasks
 PRODUCTS = 3e7  # annotations times pairs of classes, likewise
 CLEAR = 3.0  # standard deviations from which agreement of values counts, where that of classes says less
@@ -111,10 +127,58 @@ def agreement(annotations: Annotations) -> BeyondChance:
     return BeyondChance(excess.sum() / deviation, excess.sum() / most, deviation / most, z_by_class, votes)
 
 
-@once
-def agreement_of(of: Labels) -> BeyondChance:
-    """Return the agreement of the workers beyond chance in a result's annotations."""
-    return agreement(of.annotations)
+def by_chance(annotations: Annotations) -> float:
+    """The probability that the workers look at no task: from 0 to 1.
+
+    It is 0 where it cannot be told: of unnamed workers, of fewer than :data:`FEWEST` tasks, where workers give one
+    class each, choose what they annotate, or give levels of another truth, and where something else tells of the
+    labels, such as gold labels, models' probabilities or features.
+
+    Args:
+        annotations: the data, with the evidence that was used.
+    """
+    if (
+        not annotations.named
+        or annotations.scored
+        or (annotations.abstains and annotations.informative)
+        or annotations.evidence is not None
+        or annotations.features is not None
+        or len(np.unique(annotations.task)) < FEWEST
+    ):
+        return 0.0
+    found = agreement(annotations)
+    if not np.isfinite(found.share_se) or takes_sides(annotations) >= SIDES:
+        return 0.0
+    s, se = found.share, found.share_se
+    at_none = np.exp(-((s / se) ** 2) / 2) / (se * np.sqrt(2 * np.pi))
+    odds = BY_CHANCE / (1 - BY_CHANCE) * at_none / max(float(ndtr((1 - s) / se) - ndtr(-s / se)), 1e-300)
+    return float(odds / (1 + odds))
+
+
+def takes_sides(annotations: Annotations) -> float:
+    """Return by how much pairs of workers agree or contradict each other, in standard deviations of chance.
+
+    Of many workers those with the most annotations are compared.
+
+    Args:
+        annotations: of named workers.
+    """
+    first, n_classes = first_annotations(annotations), annotations.n_classes
+    counts = cross_counts((annotations.n_workers, n_classes), first.worker, first.label)
+    shares, most = counts / np.maximum(counts.sum(1), 1)[:, None], np.argsort(-counts.sum(1), kind="stable")[:COMPARED]
+    task, worker, label = _sampled(first, annotations.n_tasks, n_classes)
+
+    def by_pair(values: np.ndarray) -> np.ndarray:
+        """Return the sums of products over the tasks that two workers have in common."""
+        table = sparse.csr_matrix((values, (worker, task)), (annotations.n_workers, annotations.n_tasks))[most]
+        return np.asarray((table @ table.T).toarray())
+
+    excess = np.sum([by_pair((label == k) - shares[worker, k]) for k in range(n_classes)], axis=0)
+    own = shares[most]
+    both, cubes = own @ own.T, own**2 @ own.T
+    variance = by_pair(np.ones(len(task))) * (both - cubes - cubes.T + both**2)
+    pairs = np.triu_indices(len(most), 1)
+    return float((excess[pairs] ** 2 - variance[pairs]).sum() / max(np.sqrt(2 * (variance[pairs] ** 2).sum()), 1e-9))
 
 
 def _sampled(given: FirstAnnotations, n_tasks: int, n_classes: int) -> FirstAnnotations:

@@ -1,0 +1,57 @@
+"""The probability that workers look at no task, and what an average of stories makes of it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, UNTRUSTWORTHY
+from crowdppl.inference.fitted.beyond_chance import by_chance, takes_sides
+
+
+def drawn(shape, seed=0):
+    return {**HEALTHY, **UNTRUSTWORTHY}[shape](np.random.default_rng(seed)).without_gold()
+
+
+def two_parties(seed=0):
+    """Ten workers who are right in nine of ten, and ten who contradict them."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, 80)
+    right = rng.random((80, 20)) < np.where(np.arange(20) < 10, 0.9, 0.1)
+    table = pd.DataFrame(np.where(right, truth[:, None], 1 - truth[:, None])).stack().reset_index()
+    return cp.Annotations.from_frame(table.set_axis(["task", "worker", "label"], axis=1), ordered=False)
+
+
+@pytest.mark.parametrize("shape", [name for name in UNTRUSTWORTHY if name.startswith("noise")])
+def test_workers_who_draw_their_annotations_look_at_no_task(shape):
+    found = [by_chance(drawn(shape, seed)) for seed in range(10)]
+    assert np.mean(found) > 0.6
+    assert max(abs(takes_sides(drawn(shape, seed))) for seed in range(10)) < 4
+
+
+@pytest.mark.parametrize("shape", [name for name in HEALTHY if name != "thin"])
+def test_workers_of_healthy_crowds_look(shape):
+    assert max(by_chance(drawn(shape, seed)) for seed in range(5)) < 0.01
+
+
+def test_two_parties_who_agree_no_more_than_by_chance_look():
+    assert takes_sides(two_parties()) > 10
+    assert by_chance(two_parties()) == 0
+
+
+def test_nothing_is_said_where_something_else_tells_of_the_labels():
+    noise = drawn("noise, 2 classes")
+    told = cp.fit("one_coin", noise, gold={noise.tasks[0]: noise.classes[0]}, progress=False).annotations
+    with_features = noise.replace(features=np.zeros((noise.n_tasks, 2)))
+    for annotations in (noise.without_workers(), told, with_features):
+        assert by_chance(annotations) == 0
+    assert by_chance(noise) > 0.5
+
+
+def test_an_average_of_stories_is_about_as_unsure_of_noise_as_guessing_is():
+    noise = drawn("noise, 3 classes")
+    with pytest.warns(cp.CrowdWarning, match="no more than if none of them looked"):
+        fit = cp.fit("auto", noise, progress=False)
+    one = fit.fits["dawid_skene"]
+    guess = 1 / 3
+    assert np.asarray(fit.posterior).max(1).mean() - guess < (np.asarray(one.posterior).max(1).mean() - guess) / 3

@@ -173,7 +173,9 @@ def takes_sides(annotations: Annotations) -> float:
         table = sparse.csr_matrix((values, (worker, task)), (annotations.n_workers, annotations.n_tasks))[most]
         return np.asarray((table @ table.T).toarray())
 
-    excess = np.sum([by_pair((label == k) - shares[worker, k]) for k in range(n_classes)], axis=0)
+    excess = np.zeros((len(most), len(most)))
+    for k in range(n_classes):
+        excess += by_pair((label == k) - shares[worker, k])
     own = shares[most]
     both, cubes = own @ own.T, own**2 @ own.T
     variance = by_pair(np.ones(len(task))) * (both - cubes - cubes.T + both**2)

@@ -10,8 +10,8 @@
 #   BENCHMARKS   the scripts that `make bench` runs; all of benchmarks/ by default
 
 SHELL := /bin/sh
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
-    if $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' >/dev/null 2>&1; \
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3 python; do \
+    if $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))' >/dev/null 2>&1; \
     then echo $$p; break; fi; done)
 
 VENV := .venv
@@ -24,7 +24,7 @@ PYTEST_ARGS ?=
 # tests/conftest.py, the longest first.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(PYTEST_ARGS)
 SINCE ?= HEAD
-MATRIX ?= 3.11-oldest 3.11-newest 3.12-pinned 3.12-newest 3.13-pinned 3.13-newest
+MATRIX ?= 3.11-oldest 3.11-newest 3.12-pinned 3.12-newest 3.13-pinned 3.13-newest 3.14-pinned 3.14-newest
 BENCHMARKS ?= $(sort $(wildcard benchmarks/*.py))
 
 .DEFAULT_GOAL := help
@@ -34,7 +34,7 @@ help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 $(BIN)/python:
-	@test -n "$(PYTHON)" || { echo "no Python 3.11, 3.12 or 3.13 found; name one with make PYTHON=/path/to/python" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "no Python 3.11 to 3.14 found; name one with make PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.package: pyproject.toml constraints.txt | $(BIN)/python

@@ -59,7 +59,8 @@ def test_the_workflow_tests_each_python_that_the_package_says_it_supports():
     (tests,) = [path for path in WORKFLOWS if path.stem == "tests"]
     matrix = yaml.safe_load(tests.read_text(encoding="utf-8"))["jobs"]["tests"]["strategy"]["matrix"]["python"]
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert matrix == re.findall(r'"Programming Language :: Python :: (3\.\d+)"', project)
+    supported = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', project)
+    assert matrix[: len(supported)] == supported  # and one that is to be supported once it has passed
 
 
 @pytest.mark.parametrize("path", FORMS, ids=[path.stem for path in FORMS])

@@ -15,13 +15,14 @@ that counts like ten workers of whom nine look; of those who look the density va
 :math:`s m \ge` :data:`LEAST`. The labels are those of the fit without the worker's own annotation,
 :math:`P(z_i = k \mid y_{-ij}) \propto P(z_i = k \mid y) / \beta_j[k, y_{ij}]`; of a rule they are the others' votes. A
 worker is to be reviewed who is more probably than not of the second or third kind, or of the fourth with an accuracy
-below that of the habit. Few annotations leave a worker among those who look, as most do.
+below that of the habit. Few annotations leave a worker among those who look, as most do. Of more than a million
+annotations a random part is looked at, of each of J workers about a J-th of a million at the most.
 
 Who chooses the tasks, as a labelling function does that gives its class where its rule applies, has the habit of the
 crowd's shares, and is none of the fourth kind: what is given says something where it is right more often than these.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -48,6 +49,8 @@ COARSE = (np.arange(8) + 0.5) / 8  # values of u
 MEANS, SIZES = np.arange(1, 20) / 20, 2.0 ** np.arange(2, 7)  # values of m and s
 HABIT, ROW = 10.0, 2.0  # annotations that the prior of a habit, and of a row of a confusion matrix, counts for
 ITERATIONS = 200
+LOOKED_AT, NUMBERS = 1e6, 2e7  # annotations that are looked at, and probabilities of their classes, at the most
+BLOCK = 2**14  # of them at a time, which stay in a core's cache
 CLOSE = 1e-6  # change of a share at which EM ends
 
 
@@ -128,36 +131,31 @@ def probabilities(of: Posterior) -> np.ndarray:
 
     A worker without annotations of classes looks.
     """
-    annotations = of.annotations
-    given = annotations.of_classes()
+    every = of.annotations.of_classes()
+    given = _looked_at(every)
     n_workers, n_classes = given.n_workers, given.n_classes
-    worker, label = np.asarray(given.worker), np.asarray(given.label)
+    worker, label, count = np.asarray(given.worker), np.asarray(given.label), given.row_counts
     labels = of.posterior if of.rule is not None else of.allowing_for(0.0).posterior
     shares = np.asarray(labels, float).mean(0)
-    others, label = _as_shown(given, _by_others(of, given, np.asarray(labels, float)), label)
-    count = given.row_counts
-
-    def total(values: np.ndarray) -> np.ndarray:
-        return np.bincount(worker, count * values, n_workers)
-
+    others, label = _as_shown(given, _by_others(of, every, given, np.asarray(labels)), label)
     n = cross_counts((n_workers, n_classes), worker, label, weight=count)
     tables = expected_counts(given, label, others)
     chooses = _choose(n, tables, shares)
-    row = np.arange(len(label))
-    others_of_worker = n[worker]
-    others_of_worker[row, label] = np.maximum(others_of_worker[row, label] - 1, 0)
-    habit = _smoothed(others_of_worker, shares)
-    habit[chooses[worker]] = np.maximum(shares, CLOSE)
-    own, by_habit = others[row, label], habit[row, label]
-    nothing = total(np.log(by_habit))
-    looks = np.stack([total(np.log(r * own + (1 - r) * by_habit)) for r in GRID], 1)
-    below = np.stack([total(_log_below(others, own, habit, label, u)) for u in COARSE], 1)
+    sums = np.zeros((n_workers, 1 + len(GRID) + len(COARSE)))
+    block = max(BLOCK, n_workers)
+    for first in range(0, len(label), block):
+        rows = slice(first, first + block)
+        habit = _habit(n, worker[rows], label[rows], shares, chooses)
+        logs = _log_probabilities(others[rows], habit, label[rows])
+        for of_kind, values in zip(sums.T, logs, strict=True):
+            of_kind += np.bincount(worker[rows], count[rows] * values, n_workers)
+    nothing, looks, below = np.split(sums, [1, 1 + len(GRID)], axis=1)
     by_rows = _beside_habit(tables, (n + 0.5) / (n.sum(1, keepdims=True) + 0.5 * n_classes))
     evidence = np.stack(
         [
-            nothing,
+            nothing[:, 0],
             np.logaddexp.reduce(below, 1) - np.log(len(COARSE)),
-            np.where(chooses, -np.inf, nothing + by_rows),
+            np.where(chooses, -np.inf, nothing[:, 0] + by_rows),
         ],
         1,
     )
@@ -169,19 +167,39 @@ def probabilities(of: Posterior) -> np.ndarray:
     return found
 
 
-def _by_others(of: Posterior, given: Annotations, labels: np.ndarray) -> np.ndarray:
-    """The probabilities of each row's true class by the other workers, ``(A, K)``."""
+def _looked_at(annotations: Annotations) -> Annotations:
+    """The annotations, or a random part of them where they are many, of each worker as many at the most."""
+    most = min(LOOKED_AT, NUMBERS / annotations.n_classes)
+    if annotations.n_rows <= most:
+        return annotations
+    worker = np.asarray(annotations.worker)
+    n = np.bincount(worker)
+    share = most / np.maximum((n > 0).sum() * n, 1)
+    return annotations.rows(np.random.default_rng(0).random(len(worker), np.float32) < share[worker])
+
+
+def _by_others(of: Posterior, every: Annotations, given: Annotations, labels: np.ndarray) -> np.ndarray:
+    """The probabilities of the true class of each row that is looked at by the other workers, ``(A, K)``.
+
+    Args:
+        of: the labels.
+        every: all annotations.
+        given: the rows that are looked at.
+        labels: probabilities of the labels, ``(N, K)``.
+    """
     task, worker, label = np.asarray(given.task), np.asarray(given.worker), np.asarray(given.label)
     if of.rule is not None or of.annotations.scored:
-        votes = given.votes().astype(float)[task]
+        votes = every.votes().astype(float)[task]
         votes[np.arange(len(task)), label] -= 1
         return np.asarray(given.kind.votes(np.maximum(votes, 0.0)), float)
     shown = label if given.mirrored is None else np.where(given.mirrored, _mirror(given)[label], label)
-    likelihood = of.confusion_draws.mean((0, 1))[worker, :, shown]
+    columns = np.ascontiguousarray(of.confusion_draws.mean((0, 1)).swapaxes(1, 2))
+    likelihood = columns[worker, shown]
     if given.mirrored is not None:
         likelihood = np.where(np.asarray(given.mirrored)[:, None], likelihood[:, _mirror(given)], likelihood)
-    others = labels[task] / np.maximum(likelihood, CLOSE)
-    others /= np.maximum(others.sum(1, keepdims=True), CLOSE)
+    others = labels[task]
+    others /= np.maximum(likelihood, CLOSE)
+    others /= np.maximum(np.einsum("ak->a", others), CLOSE)[:, None]
     return np.asarray(others)
 
 
@@ -205,11 +223,26 @@ def _choose(n: np.ndarray, tables: np.ndarray, shares: np.ndarray) -> np.ndarray
     return np.asarray((n.max(1) >= NEARLY * total) & (of_main - total * shares[main] > CHOOSES * spread))
 
 
-def _log_below(others: np.ndarray, own: np.ndarray, habit: np.ndarray, label: np.ndarray, u: float) -> np.ndarray:
-    """The log-probability of each row by one who avoids the true class by u, ``(A,)``."""
-    row, scale = np.arange(len(label)), 1 / (1 - u * habit)
-    given = habit[row, label] * ((others * scale).sum(1) - u * own * scale[row, label])
-    return np.log(np.maximum(given, 1e-12))
+def _habit(n: np.ndarray, worker: np.ndarray, label: np.ndarray, shares: np.ndarray, chooses: np.ndarray) -> np.ndarray:
+    """The habit of each row's worker by the worker's other annotations, ``(A, K)``."""
+    others, row = n[worker], np.arange(len(label))
+    others[row, label] = np.maximum(others[row, label] - 1, 0)
+    habit = _smoothed(others, shares)
+    habit[chooses[worker]] = np.maximum(shares, CLOSE)
+    return habit.astype(np.float32)
+
+
+def _log_probabilities(others: np.ndarray, habit: np.ndarray, label: np.ndarray) -> Iterator[np.ndarray]:
+    """The log-probability of each row, ``(A,)``: of the habit alone, of each r of who looks, each u of who avoids."""
+    row = np.arange(len(label))
+    own, by_habit = others[row, label], habit[row, label]
+    yield np.log(by_habit)
+    for r in GRID.tolist():
+        yield np.log(r * own + (1 - r) * by_habit)
+    for u in COARSE.tolist():
+        scale = 1 / (1 - u * habit)
+        given = by_habit * (np.einsum("ak,ak->a", others, scale) - u * own * scale[row, label])
+        yield np.log(np.maximum(given, 1e-12))
 
 
 def _smoothed(n: np.ndarray, shares: np.ndarray) -> np.ndarray:

@@ -5,7 +5,17 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.findings.review import BELOW_CHANCE, LOOKS, SAYS_NOTHING, probabilities, review, spammers
+from crowdppl.inference.findings import review as review_room
+from crowdppl.inference.findings.review import (
+    BELOW_CHANCE,
+    LOOKS,
+    SAYS_NOTHING,
+    _looked_at,
+    probabilities,
+    review,
+    spammers,
+)
+from crowdppl.inference.fitted.posterior import Posterior
 
 N_WORKERS, N_TASKS = 20, 200
 
@@ -49,6 +59,17 @@ def test_each_kind_of_spammer_is_named_and_nobody_else(kind, story):
     said = BELOW_CHANCE if kind == "adversarial" else SAYS_NOTHING
     reasons = found["reason"][found["review"]]
     assert all(said in reason or (kind == "constant" and "whatever the task" in reason) for reason in reasons)
+
+
+def test_of_many_annotations_as_many_of_each_worker_name_the_same_workers(monkeypatch):
+    fit = fitted(crowd("adversarial"))
+    every = probabilities(Posterior.of(fit.fitted))
+    monkeypatch.setattr(review_room, "LOOKED_AT", 700)
+    n = _looked_at(fit.annotations).n_by_worker()
+    assert 0.6 * 700 < n.sum() < 0.8 * 1000
+    some = probabilities(Posterior.of(fit.fitted))
+    assert (some != every).any()
+    np.testing.assert_array_equal(some.argmax(1), every.argmax(1))
 
 
 def test_of_a_healthy_crowd_nobody_is_named():

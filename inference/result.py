@@ -37,7 +37,7 @@ from .fitted.decisions import decide
 from .fitted.expected_scores import expected_scores
 from .fitted.given_models import model_frame
 from .fitted.intervals import INTERVAL
-from .fitted.item_ranking import beats, item_ranking
+from .fitted.item_ranking import beats, beats_by_position, item_ranking
 from .fitted.modes import mode_frame, mode_labels
 from .fitted.new_tasks import predict_proba
 from .fitted.new_workers import new_worker_confusions
@@ -80,6 +80,7 @@ class Fit(Posterior):
     predict_proba = predict_proba
     posterior_predictive = posterior_predictive
     item_ranking = item_ranking
+    beats_by_position = beats_by_position
     summary = summary
     join = join_labels
     iter_labels = iter_labels

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...models.parts.kernels import row_weights
+from .confusion_scores import given_a_class
 from .fitted import Fitted
 from .intervals import INTERVAL, checked_tail
+from .next_annotations import asked_workers
 from .posterior import Posterior, interval_around
 
 
@@ -82,18 +84,69 @@ def beats(fit: Posterior) -> pd.DataFrame:
         OneStoryError: the labels are without a likelihood.
     """
     order = np.argsort(_ranks(_mean_score(fit)))
-    score, tie = item_draws(fit.with_uncertainty)
-    n_items = score.shape[1]
-    total = np.zeros((n_items, n_items))
-    for of_items, weight in zip(score, tie, strict=True):
-        gap = of_items[:, None] - of_items
-        of_tie = np.exp(weight - np.abs(gap) / 2)  # all three beside that of the better item, which cannot overflow
-        better, worse = np.exp(np.minimum(gap, 0.0)), np.exp(np.minimum(-gap, 0.0))
-        total += (better + of_tie / 2) / (better + worse + of_tie)
-    shares = total / len(score)
-    np.fill_diagonal(shares, np.nan)
+    total = np.zeros((len(order), len(order)))
+    draws = item_draws(fit.with_uncertainty)
+    for score, tie in zip(*draws, strict=True):
+        shares = _better(score, tie)
+        total += shares[..., 0] + shares[..., 2] / 2
+    found = total / len(draws.score)
+    np.fill_diagonal(found, np.nan)
     index = fit.annotations.items.to_index("item")[order]
-    return pd.DataFrame(shares[np.ix_(order, order)], index, index.rename("other"))
+    return pd.DataFrame(found[np.ix_(order, order)], index, index.rename("other"))
+
+
+def beats_by_position(fit: Posterior, workers: Any = None) -> pd.DataFrame:
+    r"""Which of two items a worker would name, by where they are shown: what is owed to the items, and to the position.
+
+    .. math::
+        p_\text{named\_left} = \sum_k P(z = k \mid i \text{ left}) \, h_k, \quad
+        p_\text{named\_right} = 1 - \sum_k P(z = k \mid i \text{ right}) \, h_k, \quad
+        h_k = \beta[k, \text{left}] + \tfrac12 \beta[k, \text{tie}]
+
+    of items i and j, shown as (i, j) and as (j, i), and a worker's confusion matrix :math:`\beta` of annotations that
+    are no abstentions, averaged over the draws, of a point over draws around it. A tie counts half. Without position
+    bias both are alike. With two classes the position's part is half of ``position_bias``, whatever the pair.
+
+    Args:
+        fit: of comparisons, with scores of items as the prior of the truth.
+        workers: one worker or several; None for a typical one, whose confusion matrix is the mean over the annotations.
+
+    Returns:
+        By pair, of the items in the order of :func:`item_ranking`: worker (where `workers` are given), item and other;
+        p_better, as of :func:`beats`; p_named_left and p_named_right, the probability that the worker names `item`
+        where it is shown left and where right; position_part, half of their difference, by which the former is above
+        the mean of both.
+
+    Raises:
+        AnnotationError: the annotations are no comparisons, the fit gives items no scores, or a worker is unknown.
+        OneStoryError: the labels are without a likelihood.
+    """
+    order, annotations = np.argsort(_ranks(_mean_score(fit))), fit.annotations
+    asked = None if workers is None else asked_workers(annotations, workers)
+    fit = fit.with_uncertainty
+    draws, credit = item_draws(fit), _credit_of_left(fit, asked)
+    n_items, n_workers = len(order), credit.shape[1]
+    better, left, right = np.zeros((n_items, n_items)), *np.zeros((2, n_workers, n_items, n_items))
+    for score, tie, of_left in zip(*draws, credit, strict=True):
+        shares = _better(score, tie)
+        better += shares[..., 0] + shares[..., 2] / 2
+        left += np.einsum("ijk,wk->wij", shares, of_left)
+        right += 1 - np.einsum("ijk,wk->wij", shares[..., [1, 0, 2]], of_left)
+    better, left, right = (total / len(credit) for total in (better, left, right))
+    first, second = (order[at] for at in np.triu_indices(n_items, 1))
+    names = annotations.items.to_index()
+    columns = {
+        "item": np.tile(names[first], n_workers),
+        "other": np.tile(names[second], n_workers),
+        "p_better": np.tile(better[first, second], n_workers),
+        "p_named_left": left[:, first, second].ravel(),
+        "p_named_right": right[:, first, second].ravel(),
+    }
+    frame = pd.DataFrame(columns)
+    frame["position_part"] = (frame["p_named_left"] - frame["p_named_right"]) / 2
+    if asked is not None:
+        frame.insert(0, "worker", np.repeat(annotations.workers.to_index()[asked], len(first)))
+    return frame
 
 
 def ranks_items(fit: Posterior) -> bool:
@@ -104,23 +157,54 @@ def ranks_items(fit: Posterior) -> bool:
 def _mean_score(fit: Posterior) -> np.ndarray:
     """The score of each item, averaged over draws and stories: ``(I,)``."""
     each = _scored(fit)
-    mean: np.ndarray = np.average([of.score.mean(0) for of, _ in each], axis=0, weights=[weight for _, weight in each])
+    mean: np.ndarray = np.average([of.score.mean(0) for of, _, _ in each], axis=0, weights=[w for _, _, w in each])
     return mean
 
 
 def item_draws(fit: Posterior) -> ItemDraws:
     """Draws of the stories that give items scores, of each in proportion to its weight and evenly far apart."""
+    each = [(of.score[chosen], of.tie[chosen]) for of, _, chosen in _chosen(fit)]
+    return ItemDraws(*map(np.concatenate, zip(*each, strict=True)))
+
+
+def _chosen(fit: Posterior) -> list[tuple[ItemDraws, Fitted, np.ndarray]]:
+    """Of each story that gives items scores its draws, and which of them are taken: as many as its weight asks for."""
     each = _scored(fit)
-    most, total = max(len(of.score) for of, _ in each), sum(weight for _, weight in each)
-    picked = []
-    for of, weight in each:
-        chosen = np.linspace(0, len(of.score), round(most * weight / total), endpoint=False).astype(int)
-        picked.append((of.score[chosen], of.tie[chosen]))
-    return ItemDraws(*map(np.concatenate, zip(*picked, strict=True)))
+    most, total = max(len(of.score) for of, _, _ in each), sum(weight for _, _, weight in each)
+    return [
+        (of, fitted, np.linspace(0, len(of.score), round(most * weight / total), endpoint=False).astype(int))
+        for of, fitted, weight in each
+    ]
 
 
-def _scored(fit: Posterior) -> list[tuple[ItemDraws, float]]:
-    """The stories that give items scores and have weight, each with it.
+def _credit_of_left(fit: Posterior, asked: np.ndarray | None) -> np.ndarray:
+    """What a worker gives the left side, of a tie half, by true class: ``(S, W, 3)``, in :func:`item_draws`' draws."""
+    annotations, found = fit.annotations, []
+    for _, fitted, chosen in _chosen(fit):
+        tables = fitted.confusion_draws
+        tables = tables.reshape(-1, *tables.shape[2:])[chosen]
+        if asked is not None:
+            tables = tables[:, asked]
+        else:
+            by_worker = annotations.n_by_worker() if annotations.named else np.ones(tables.shape[1])
+            tables = np.average(tables, axis=1, weights=by_worker)[:, None]
+        tables = given_a_class(np.asarray(tables, dtype=float))
+        credit = tables[..., 0] + tables[..., 2:].sum(-1) / 2
+        found.append(np.pad(credit, [(0, 0), (0, 0), (0, 3 - credit.shape[-1])]))
+    return np.concatenate(found)
+
+
+def _better(score: np.ndarray, tie: float) -> np.ndarray:
+    """Probabilities that the row's item is better, that the column's is, and of a tie: ``(I, I, 3)``."""
+    gap = score[:, None] - score
+    of_tie = np.exp(tie - np.abs(gap) / 2)  # all three beside that of the better item, which cannot overflow
+    shares = np.stack([np.exp(np.minimum(gap, 0.0)), np.exp(np.minimum(-gap, 0.0)), of_tie], axis=-1)
+    found: np.ndarray = shares / shares.sum(-1, keepdims=True)
+    return found
+
+
+def _scored(fit: Posterior) -> list[tuple[ItemDraws, Fitted, float]]:
+    """The stories that give items scores and have weight, each with its draws and with it.
 
     Raises:
         AnnotationError: there is none.
@@ -130,7 +214,7 @@ def _scored(fit: Posterior) -> list[tuple[ItemDraws, float]]:
             "these annotations are no comparisons, and have no items to rank; cp.Annotations.from_comparisons makes "
             "such of a table with the columns left, right, worker and label"
         )
-    found = [(_item_draws(fitted), weight) for fitted, weight in fit.weighty if _scores_items(fitted)]
+    found = [(_item_draws(fitted), fitted, weight) for fitted, weight in fit.weighty if _scores_items(fitted)]
     if not found:
         raise AnnotationError(
             "the fit gives items no scores, since its prior of the true labels is another; fit with "

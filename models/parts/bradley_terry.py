@@ -111,11 +111,7 @@ class BradleyTerry(ClassPrior):
             scale = numpyro.sample("item_scale", dist.LogNormal(0.0, SPREAD))
         else:
             scale = positive("scale", self.scale, "standard deviation of scores")
-        effect = numpyro.sample(
-            "item_effect",
-            dist.Normal(0.0, 1.0).expand([n_items]).to_event(1),
-            infer={"event_dims": ["item"], "start": lambda key: jnp.zeros(n_items)},
-        )
+        effect = _normal("item_effect", {"item": n_items})
         return scale * (effect - effect.mean())
 
     def _by_features(self, annotations: Annotations) -> Array | float:
@@ -131,12 +127,7 @@ class BradleyTerry(ClassPrior):
         x = jnp.asarray(annotations.item_features, dtype=float)
         differs = x.max(0) > x.min(0)
         units = jnp.where(differs, (x - x.mean(0)) / jnp.where(differs, x.std(0), 1.0), 0.0)
-        slopes = numpyro.sample(
-            "item_slope",
-            dist.Normal(0.0, slope).expand([x.shape[1]]).to_event(1),
-            infer={"event_dims": ["item_feature"], "start": lambda key: jnp.zeros(x.shape[1])},
-        )
-        return units @ slopes
+        return units @ _normal("item_slope", {"item_feature": x.shape[1]}, slope)
 
     def _prompt_slope(self, by_prompt: float, annotations: Annotations) -> tuple[Array, Array]:
         """What each feature of a task changes in each item's score, ``(I, P)``, and these features, ``(N, P)``."""
@@ -144,10 +135,12 @@ class BradleyTerry(ClassPrior):
         x = jnp.asarray(needed_features(annotations, f"BradleyTerry(by_prompt={by_prompt})"), dtype=float)
         if x.ndim != 2:
             raise StoryError(f"BradleyTerry(by_prompt=…): features of tasks have shape {x.shape[1:]}; give vectors")
-        shape = (len(annotations.items), x.shape[1])
-        effect = numpyro.sample(
-            "prompt_effect",
-            dist.Normal(0.0, 1.0).expand(shape).to_event(2),
-            infer={"event_dims": ["item", "feature"], "start": lambda key: jnp.zeros(shape)},
-        )
+        effect = _normal("prompt_effect", {"item": len(annotations.items), "feature": x.shape[1]})
         return spread * (effect - effect.mean(0)), x
+
+
+def _normal(name: str, sizes: dict[str, int], deviation: float = 1.0) -> Array:
+    """A site of normal numbers around zero, where engines start, with sizes by dimension."""
+    shape = tuple(sizes.values())
+    normal = dist.Normal(0.0, deviation).expand(shape).to_event(len(shape))
+    return numpyro.sample(name, normal, infer={"event_dims": list(sizes), "start": lambda key: jnp.zeros(shape)})

@@ -9,7 +9,7 @@ import crowdppl as cp
 from crowdppl.cli.output import write_results
 from crowdppl.data import AnnotationError
 from crowdppl.inference.findings import summary as summary_module
-from crowdppl.inference.fitted.item_ranking import beats, item_ranking
+from crowdppl.inference.fitted.item_ranking import beats, beats_by_position, item_ranking
 from crowdppl.inference.fitted.posterior import Posterior
 from crowdppl.inference.report.ranking_section import ranking_section
 from crowdppl.inference.report.subject import subject
@@ -80,6 +80,71 @@ def test_who_beats_whom_counts_ties_half(drawn):
     off = ~np.eye(4, dtype=bool)
     np.testing.assert_allclose((found + found.T).to_numpy()[off], 1.0)
     assert np.isnan(found.to_numpy().diagonal()).all()
+
+
+def test_what_workers_name_by_position_is_that_of_the_draws_and_of_their_confusion_matrices(fit):
+    """By the formula, draw by draw, with an abstention beside three classes; a typical worker is weighted."""
+    annotations = fit.annotations
+    rng, order = np.random.default_rng(0), [list(TRUE).index(name) for name in annotations.items]
+    scores, ties = np.array([[1.0, 0.5, -0.5, -1.0], [2.0, 0.3, 0.1, -2.4]]), [0.3, -1.0]
+    tables = rng.dirichlet(np.ones(4), (1, 2, annotations.n_workers, 3))
+    ds = cp.fit("dawid_skene", annotations, seed=0, progress=False).fitted
+    draws = {name: np.repeat(value[:, :1], 2, 1) for name, value in ds.draws.items()}
+    draws |= {"item_scale": np.ones((1, 2)), "item_effect": scores[None][..., order], "tie": np.array([ties])}
+    given = ds.with_draws(draws)
+    given = given.replace(outcome=given.outcome._replace(is_point=False))
+    given.__dict__["confusion_draws"] = tables  # a cached property
+    posterior = Posterior.of(given)
+    found = beats_by_position(posterior, workers=["bob", "ann"]).set_index(["worker", "item", "other"])
+    typical = beats_by_position(posterior).set_index(["item", "other"])
+    assert len(found) == 2 * len(typical) == 12
+    by_worker = annotations.n_by_worker() / annotations.n_by_worker().sum()
+    for one, other in (("best", "good"), ("good", "poor")):
+        said = {name: np.zeros(3) for name in (*annotations.workers, "all")}
+        for draw in range(2):
+            i, j = scores[draw][list(TRUE).index(one)], scores[draw][list(TRUE).index(other)]
+            p = np.exp([i, j, ties[draw] + (i + j) / 2])
+            p /= p.sum()
+            each = dict(zip(annotations.workers, tables[0, draw], strict=True))
+            each["all"] = np.tensordot(by_worker, tables[0, draw], 1)
+            for name, table in each.items():
+                shown_left, shown_right = (
+                    p @ (table[:, :3] / table[:, :3].sum(1, keepdims=True)),
+                    p[[1, 0, 2]] @ (table[:, :3] / table[:, :3].sum(1, keepdims=True)),
+                )
+                better = p[0] + p[2] / 2
+                said[name] += (
+                    np.array([better, shown_left[0] + shown_left[2] / 2, shown_right[1] + shown_right[2] / 2]) / 2
+                )
+        columns = ["p_better", "p_named_left", "p_named_right"]
+        for name in ("bob", "ann"):
+            np.testing.assert_allclose(found.loc[(name, one, other), columns].astype(float), said[name], rtol=1e-6)
+        np.testing.assert_allclose(typical.loc[(one, other), columns].astype(float), said["all"], rtol=1e-6)
+    beaten = beats(posterior)
+    for pair, row in typical.iterrows():
+        assert row["p_better"] == pytest.approx(beaten.loc[pair])
+        assert row["position_part"] == pytest.approx((row["p_named_left"] - row["p_named_right"]) / 2)
+
+
+def test_the_part_of_the_position_is_half_of_a_workers_bias_where_there_are_two_classes():
+    rng, rows = np.random.default_rng(0), []
+    for pair in range(150):
+        shown = tuple(rng.permutation(list(TRUE))[:2])
+        odds = np.exp(TRUE[shown[0]] - TRUE[shown[1]])
+        better = shown[0] if rng.random() < odds / (1 + odds) else shown[1]
+        for worker, sure in {"fair": (0.9, 0.9), "first": (0.95, 0.55)}.items():
+            for order in (shown, shown[::-1]):
+                place = order.index(better)
+                said = place if rng.random() < sure[place] else 1 - place
+                rows.append((pair, *order, worker, ("left", "right")[said]))
+    frame = pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"])
+    fit = cp.fit("dawid_skene", cp.Annotations.from_comparisons(frame, task="task"), seed=0, progress=False)
+    found = fit.beats_by_position(["fair", "first"]).groupby("worker")["position_part"]
+    assert (found.max() - found.min()).max() < 1e-6
+    np.testing.assert_allclose(2 * found.mean(), fit.workers["position_bias"].loc[["fair", "first"]], atol=0.03)
+    assert found.mean()["first"] > 0.15 > 0.05 > abs(found.mean()["fair"])
+    with pytest.raises(AnnotationError, match="nobody"):
+        fit.beats_by_position("nobody")
 
 
 def test_comparisons_are_counted_without_abstentions(fit):

@@ -173,9 +173,11 @@ def _of_average(fit: Posterior, interval: float) -> Summary:
             f"their share of the label probabilities is {fit.mean_votes:.0%} in the mean, beside the stories'"
         )
     if fit.misled != 0:
-        each = [misled_share(fitted, fit.misled).mean for fitted, _ in fit.weighty]
-        mean = np.average(each, weights=[weight for _, weight in fit.weighty])
+        each = [misled_share(fitted, fit.misled) for fitted, _ in fit.weighty]
+        mean = np.average([of.mean for of in each], weights=[weight for _, weight in fit.weighty])
         facts["misled"] = f"the label probabilities allow for {mean:.1%} of tasks that mislead the whole crowd"
+        if (doubt := each[0].nobody_looked) >= 0.005:
+            facts["misled"] += f", and by {doubt:.0%} for workers who looked at no task"
     if fit.comparison is not None:
         facts["why"] = why(fit.comparison)
         if how := fit.comparison.attrs.get("how"):

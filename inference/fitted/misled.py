@@ -16,8 +16,11 @@ sure of its labels is also wrong about which mistakes it makes. The prior's mean
 :data:`USUAL` and :data:`WEIGHT`, set with real crowds' gold labels in view; ``benchmarks/real_coverage.py`` shows what
 others give on real crowds, and what each crowd gets from those that are best on the others. Where workers are hardly
 better than chance in the mean, all labels may be turned around, and the prior's mean is greater by the probability of
-that (:mod:`.reversal`); where they agree on a task no more than by chance the labels say nothing, and the prior's mean
-is nearer to :math:`1 - 1 / K`, by the probability that nobody looked (:mod:`.beyond_chance`).
+that (:mod:`.reversal`).
+
+Where workers agree on a task no more than by chance the labels may say nothing. By the probability of that
+(:mod:`.beyond_chance`) the true labels are drawn from the shares of the classes among the annotations, and all tasks
+mislead as a guess does, of which 1 in K is right.
 """
 
 from __future__ import annotations
@@ -47,27 +50,37 @@ class MisledShare:
         shares: the points, ``(G,)``.
         probabilities: of each.
         told: tasks whose true label the fit was given, which mislead nobody any more, ``(N,)``.
+        nobody_looked: the probability that workers looked at no task.
+        guess: probabilities of the true labels then, ``(N, K)`` or ``(1, K)``.
     """
 
     shares: np.ndarray
     probabilities: np.ndarray
     told: np.ndarray
+    nobody_looked: float = 0.0
+    guess: np.ndarray | float = 0.0
 
     @property
     def mean(self) -> float:
-        """The share that is expected."""
+        """The share that is expected where workers look at the tasks."""
         return float(self.shares @ self.probabilities)
 
     def draws(self, n: int, seed: int) -> np.ndarray:
-        """Draws of the share in random order, ``(n,)``: one from each of n parts of equal mass."""
+        """Draws of the share in random order, ``(n,)``: one from each of n parts of equal mass.
+
+        With the probability that nobody looked it is that of a guess, :math:`1 - 1 / K`.
+        """
         rng = np.random.default_rng(seed)
         mass = rng.permutation((np.arange(n) + rng.random(n)) / n)
-        return self.shares[np.searchsorted(self.probabilities.cumsum()[:-1], mass)]
+        looked = 1 - self.nobody_looked
+        found = self.shares[np.searchsorted(looked * self.probabilities.cumsum()[:-1], mass)]
+        return found if looked == 1 else np.where(mass < looked, found, 1 - 1 / np.shape(self.guess)[-1])
 
     def beside(self, posterior: np.ndarray) -> np.ndarray:
         """Label probabilities ``(N, K)`` that allow for misled tasks; those of the tasks told stay as they are."""
         share = np.where(self.told, 0.0, self.mean)[:, None]
-        return misleading(posterior, share, posterior.shape[1])
+        looked = misleading(posterior, share, posterior.shape[1])
+        return (1 - self.nobody_looked) * looked + self.nobody_looked * self.guess
 
 
 def misleading(probability: np.ndarray, share: np.ndarray | float, n_classes: int) -> np.ndarray:
@@ -80,13 +93,16 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
 
     Args:
         fitted: the fit.
-        mean: the prior's mean, from 0 to below 1; by default :data:`USUAL`, and more as much as the labels are doubted
-            to be turned around, or to say nothing. With 0 no task misleads.
+        mean: the prior's mean, from 0 to below 1; by default :data:`USUAL`, and of the rest as much as the labels are
+            doubted to be turned around, and that nobody looked is possible. With 0 no task misleads.
 
     Raises:
         ValueError: for another `mean`.
     """
-    mean, told = _usual(fitted) if mean is None else checked(mean), told_label(fitted.annotations)
+    told = told_label(fitted.annotations)
+    doubt = by_chance(fitted.annotations) if mean is None else 0.0
+    guess = _shares(fitted.annotations) if doubt else 0.0
+    mean = _usual(fitted) if mean is None else checked(mean)
     if mean == 0:
         return MisledShare(np.zeros(1), np.ones(1), told >= 0)
     shares = betaincinv(WEIGHT * mean, WEIGHT * (1 - mean), (np.arange(POINTS) + 0.5) / POINTS)
@@ -97,13 +113,19 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
         expected = misleading(alone.max(1)[:, None], shares, fitted.annotations.n_classes)
         log_prob = np.log(np.maximum(np.where(is_right, expected, 1 - expected), 1e-12)).sum(0)
     weights = np.exp(log_prob - log_prob.max())
-    return MisledShare(shares, weights / weights.sum(), told >= 0)
+    return MisledShare(shares, weights / weights.sum(), told >= 0, doubt, guess)
 
 
 def _usual(fitted: Fitted) -> float:
-    n_classes, doubt = fitted.annotations.n_classes, by_chance(fitted.annotations)
-    reversed_too = min(USUAL + (1 - USUAL) * reversal_doubt(fitted.annotations, fitted.posterior), MOST)
-    return (1 - doubt) * reversed_too + doubt * (1 - 1 / n_classes)
+    return min(USUAL + (1 - USUAL) * reversal_doubt(fitted.annotations, fitted.posterior), MOST)
+
+
+def _shares(annotations: Annotations) -> np.ndarray:
+    """The shares of the classes among the annotations, of each question its own: ``(N, K)``, or ``(1, K)`` of one."""
+    votes = np.asarray(annotations.votes(), dtype=float)
+    of_question = np.zeros(len(votes), int) if annotations.question is None else np.asarray(annotations.question)
+    n = np.stack([votes[of_question == q].sum(0) for q in range(of_question.max() + 1)])
+    return (n / n.sum(1, keepdims=True).clip(1e-9))[of_question if annotations.question is not None else [0]]
 
 
 def checked(mean: float) -> float:

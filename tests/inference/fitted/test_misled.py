@@ -8,7 +8,6 @@ import pytest
 from scipy import integrate, stats
 
 import crowdppl as cp
-from crowdppl.inference.fitted.beyond_chance import by_chance
 from crowdppl.inference.fitted.misled import USUAL, WEIGHT, MisledShare, misled_share
 from crowdppl.inference.fitted.realised import realised_accuracy, realised_accuracy_draws
 
@@ -31,10 +30,9 @@ def told(crowd):
 
 
 def test_without_gold_labels_the_share_is_as_in_its_prior(fit):
-    usual = USUAL + by_chance(fit.annotations) * (2 / 3 - USUAL)
-    share, prior = misled_share(fit.fitted), stats.beta(WEIGHT * usual, WEIGHT * (1 - usual))
-    assert abs(share.mean - usual) < 1e-3
-    assert usual < USUAL + 0.01
+    share, prior = misled_share(fit.fitted), stats.beta(WEIGHT * USUAL, WEIGHT * (1 - USUAL))
+    assert abs(share.mean - USUAL) < 1e-3
+    assert share.nobody_looked < 0.01
     draws = share.draws(20_000, seed=0)
     assert stats.kstest(draws, prior.cdf).statistic < 0.015
     assert not share.told.any()
@@ -141,3 +139,12 @@ def test_intervals_hold_what_real_workers_got_right(real):
 
     assert held() >= 0.75
     assert held(misled=0.0) < 0.5
+
+
+def test_where_nobody_looked_labels_are_guessed_by_the_shares_of_the_annotations():
+    share = MisledShare(np.array([0.1]), np.ones(1), np.zeros(2, bool), 0.5, np.array([[0.2, 0.3, 0.5]]))
+    found = share.beside(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
+    np.testing.assert_allclose(found, [[0.55, 0.175, 0.275], [0.125, 0.175, 0.7]])
+    draws = share.draws(1000, seed=0)
+    assert np.mean(draws == 0.1) == pytest.approx(0.5, abs=1e-3)
+    np.testing.assert_allclose(draws[draws != 0.1], 2 / 3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -30,7 +31,7 @@ from .levels import verdicts
 from .long import frame_rows
 from .pseudonyms import Key, check_workers, pseudonyms, read_key
 from .questions import QUESTION, SHARED, Units, by_question, fields_of, tasks_of
-from .repeats import Repeats, n_repeated
+from .repeats import Repeats, n_repeated, repeated_tasks
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
 
@@ -255,6 +256,20 @@ class Annotations(Constructors):
     def row_counts(self) -> np.ndarray:
         """The number of annotations that each row stands for, shape (A,), in double precision."""
         return np.ones(self.n_rows) if self.count is None else np.asarray(self.count, dtype=np.float64)
+
+    @cached_property
+    def annotated_again(self) -> np.ndarray:
+        """Which tasks a worker annotated more than once, in several rows or one that counts for several: (N,) bool.
+
+        Nobody did where workers are not named.
+        """
+        found = np.zeros(self.n_tasks, bool)
+        if self.worker is None:
+            return found
+        found[repeated_tasks(np.asarray(self.task), np.asarray(self.worker))] = True
+        if self.count is not None:
+            found[np.asarray(self.task)[np.asarray(self.count) > 1]] = True
+        return read_only(found)
 
     @property
     def named(self) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
+from scipy import sparse
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
 
@@ -72,17 +73,22 @@ def cross_counts(shape: Sequence[int], *codes: Array, weight: Array | None = Non
     return np.bincount(cell, weight, math.prod(shape)).reshape(tuple(shape))
 
 
-def expected_counts(annotations: Any, label: Array, truth: np.ndarray) -> np.ndarray:
+def expected_counts(annotations: Any, label: Array, truth: np.ndarray, *, by_row: bool = False) -> np.ndarray:
     """Return the expected numbers of annotations by worker, true class and kind, ``(J, K, L)``.
+
+    It is the product of a sparse matrix, of who gave what by task, with the labels.
 
     Args:
         annotations: A rows, of named workers.
         label: the kind of each row, ``(A,)``.
-        truth: probabilities of the true class of each row, ``(A, K)``.
+        truth: probabilities of the true class of each task, ``(N, K)``.
+        by_row: whether they are of each row, ``(A, K)``.
     """
-    shape, count = (annotations.n_workers, annotations.n_categories), annotations.row_counts
-    by_class = [cross_counts(shape, annotations.worker, label, weight=count * of_rows) for of_rows in truth.T]
-    return np.stack(by_class).swapaxes(0, 1)
+    n_workers, n_kinds, n_rows = annotations.n_workers, annotations.n_categories, annotations.n_rows
+    cell = np.asarray(annotations.worker, np.int64) * n_kinds + np.asarray(label)
+    n = np.ones(n_rows, np.int64) if by_row else np.bincount(np.asarray(annotations.task), minlength=len(truth))
+    gave = sparse.csc_array((annotations.row_counts, cell, np.append(0, n.cumsum())), (n_workers * n_kinds, len(n)))
+    return np.asarray(gave @ truth).reshape(n_workers, n_kinds, -1).swapaxes(1, 2)
 
 
 def changed(annotations: Any, names: Iterable[str], change: Callable[[Array], Array]) -> dict[str, Array]:

@@ -16,8 +16,11 @@ nearly none means nearly no error. Either they know the truth, and the others er
 Differing is compared with that by chance, as in Cohen's kappa, and question by question.
 """
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -40,7 +43,7 @@ CLUSTERED = 40  # workers; of more groups are linked by pairs who agree for sure
 DOUBT = 0.05  # that any pair agrees by less than its lower limit
 DRAWS = 200  # of the tasks' weights
 LOOKED_AT = 20_000  # tasks that a group shares: of more a sample
-PRODUCTS = 5e7  # of two annotations of one task, about: of more tasks a sample is looked at
+PRODUCTS = 2e7  # of two annotations of one task, about: of more tasks a sample is looked at
 TESTED = 50  # groups, the largest first
 TIMES = (10.0, 20.0)  # as often as the same workers differ, any other differs from them: with and without others' word
 NEARNESS = TIMES[0] * 2.0 ** np.arange(8)  # parts of the differing by chance at which workers are linked as the same
@@ -77,20 +80,22 @@ def agreeing_groups(annotations: Annotations) -> list[AgreeingGroup]:
     Args:
         annotations: of named workers, without abstentions.
     """
-    given = _given(annotations)
+    return list(_agreeing(_given(annotations)))
+
+
+def _agreeing(given: _Given | None) -> Iterator[AgreeingGroup]:
+    """The groups of workers who agree more than independent ones can."""
     if given is None:
-        return []
-    found: list[AgreeingGroup] = []
-    taken = np.zeros(annotations.n_workers, bool)
+        return
+    taken = np.zeros(len(given.mean), bool)
     for group in _candidates(given):
-        is_member = np.isin(np.arange(annotations.n_workers), group)
+        is_member = np.isin(np.arange(len(taken)), group)
         if (taken & is_member).any():
             continue
         shared = _of_shared_tasks(given, is_member)
         if _is_apart(shared, is_member):
-            found.append(_described(shared, group))
+            yield _described(shared, group)
             taken |= is_member
-    return found
 
 
 def copying_groups(annotations: Annotations) -> list[AgreeingGroup]:
@@ -99,9 +104,10 @@ def copying_groups(annotations: Annotations) -> list[AgreeingGroup]:
     Args:
         annotations: of named workers, without abstentions.
     """
-    same = same_groups(annotations)
+    given = _given(annotations)
+    same = same_groups(annotations) if isinstance(annotations.tasks, Units) else list(_same(given, None))
     known = {tuple(group.workers.tolist()) for group in same if group.question is None}
-    return same + [group for group in agreeing_groups(annotations) if tuple(group.workers.tolist()) not in known]
+    return same + [group for group in _agreeing(given) if tuple(group.workers.tolist()) not in known]
 
 
 def same_groups(annotations: Annotations) -> list[AgreeingGroup]:
@@ -118,23 +124,22 @@ def same_groups(annotations: Annotations) -> list[AgreeingGroup]:
     """
     units = annotations.tasks
     if not isinstance(units, Units):
-        return list(_same(annotations, None))
+        return list(_same(_given(annotations), None))
     questions = units.question
     each = (some_tasks(annotations, questions == i) for i in range(len(units.questions)))
-    return [one for name, part in zip(units.questions, each, strict=True) for one in _same(part, name)]
+    return [one for name, part in zip(units.questions, each, strict=True) for one in _same(_given(part), name)]
 
 
-def _same(annotations: Annotations, question: Hashable) -> Iterator[AgreeingGroup]:
+def _same(given: _Given | None, question: Hashable) -> Iterator[AgreeingGroup]:
     """The groups of workers who give the same, of one question."""
-    given = _given(annotations)
-    pairs = None if given is None else _pairs_of_workers(given)
+    pairs = None if given is None else given.pairs
     if given is None or pairs is None:
         return
     apart = (1 - pairs.least) / (1 - pairs.by_chance)
-    taken = np.zeros(annotations.n_workers, bool)
+    taken = np.zeros(len(given.mean), bool)
     for nearness in NEARNESS:
         for group in pairs.linked(apart < 1 / nearness):
-            is_member = np.isin(np.arange(annotations.n_workers), group)
+            is_member = np.isin(np.arange(len(taken)), group)
             n_inside = is_member[pairs.first].astype(int) + is_member[pairs.second]
             outside = apart[n_inside == 1]
             if (taken & is_member).any() or not len(outside):
@@ -159,18 +164,16 @@ class _Given:
     spread: np.ndarray  # (J,)
     n_tasks: int
 
+    @cached_property
+    def pairs(self) -> _PairsOfWorkers | None:
+        """Pairs of workers who share enough tasks; None where there is none."""
+        return _pairs_of_workers(self)
+
 
 def _given(annotations: Annotations) -> _Given | None:
     """The annotations of tasks that several workers annotated who gave several classes; None where nobody is left."""
     j, k = annotations.n_workers, annotations.n_classes
-    weight = annotations.row_counts
-    cell = (np.asarray(annotations.task, np.int64) * j + np.asarray(annotations.worker)) * k
-    cell, place = np.unique((cell + np.asarray(annotations.label))[weight > 0], return_inverse=True)
-    weight = np.bincount(place, weight[weight > 0])
-    pair, label = cell // k, cell % k
-    is_first = np.append(True, np.diff(pair) > 0)
-    share = weight / np.bincount(np.cumsum(is_first) - 1, weight)[np.cumsum(is_first) - 1]
-    task, worker = pair // j, pair % j
+    task, worker, label, share, is_first = _shares(annotations)
     n = np.bincount(worker[is_first], minlength=j)
     mean = cross_counts((j, k), worker, label, weight=share) / np.maximum(n, 1)[:, None]
     spread = np.sqrt(np.maximum(1 - (mean**2).sum(1), 0.0))
@@ -183,8 +186,35 @@ def _given(annotations: Annotations) -> _Given | None:
     kept &= (is_looked_at & (n_of_task > 1))[task]
     if not kept.any():
         return None
-    tasks, task = np.unique(task[kept], return_inverse=True)
-    return _Given(task, worker[kept], label[kept], share[kept], is_first[kept], mean, spread, len(tasks))
+    is_looked_at = np.bincount(task[kept], minlength=annotations.n_tasks) > 0
+    place = np.cumsum(is_looked_at) - 1
+    n_tasks = int(is_looked_at.sum())
+    return _Given(place[task[kept]], worker[kept], label[kept], share[kept], is_first[kept], mean, spread, n_tasks)
+
+
+def _shares(annotations: Annotations) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows by (task, worker, class): these three, the class's share of the pair's annotations, and whether it is first.
+
+    Those of tasks that nobody annotated twice are the annotations' own rows.
+    """
+    j, k, weight = annotations.n_workers, annotations.n_classes, annotations.row_counts
+    task, worker, label = map(np.asarray, (annotations.task, annotations.worker, annotations.label))
+    again = annotations.annotated_again[task]
+    once, again = ~again & (weight > 0), again & (weight > 0)
+    cell = (task[again].astype(np.int64) * j + worker[again]) * k + label[again]
+    cell, place = np.unique(cell, return_inverse=True)
+    weight = np.bincount(place, weight[again])
+    pair, label_again = cell // k, cell % k
+    is_first = np.diff(pair, prepend=-1) > 0
+    share = weight / np.bincount(np.cumsum(is_first) - 1, weight)[np.cumsum(is_first) - 1]
+    ones = np.ones(once.sum())
+    return (
+        np.append(task[once], pair // j),
+        np.append(worker[once], pair % j),
+        np.append(label[once], label_again),
+        np.append(ones, share),
+        np.append(ones > 0, is_first),
+    )
 
 
 @dataclass(frozen=True)
@@ -216,9 +246,11 @@ def _pairs_of_workers(given: _Given) -> _PairsOfWorkers | None:
     met = sparse.csr_matrix(
         (np.ones(first.sum()), (given.task[first], given.worker[first])), (given.n_tasks, n_workers)
     )
-    common = sparse.triu(met.T @ met, 1).tocoo()
-    enough = common.data >= COMMON
-    a, b, n = common.row[enough], common.col[enough], common.data[enough]
+    common = met.T @ met  # by column or by row: it is symmetric
+    enough = np.flatnonzero(common.data >= COMMON)
+    a, b = np.searchsorted(common.indptr, enough, side="right") - 1, common.indices[enough]
+    above = b > a
+    a, b, n = a[above], b[above], common.data[enough[above]]
     if not len(n):
         return None
     same = np.asarray((gave.T @ gave).tocsr()[a, b]).ravel()
@@ -233,7 +265,7 @@ def _candidates(given: _Given) -> list[np.ndarray]:
     They are linked by pairs who agree for sure, at several levels of agreement beyond chance; of at most
     :data:`CLUSTERED` workers also by the mean agreement of two groups, which is seen where that of no single pair is.
     """
-    of_workers = _pairs_of_workers(given)
+    of_workers = given.pairs
     if of_workers is None:
         return []
     n_workers, a, b, n = of_workers.n_workers, of_workers.first, of_workers.second, of_workers.n

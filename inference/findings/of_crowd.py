@@ -50,7 +50,7 @@ def crowd_of(of: Labels) -> Crowd | None:
 
 def _crowd(of: Labels) -> Crowd | None:
     evidence, given = of.annotations.evidence, of.annotations.of_classes()
-    if len(np.unique(given.task)) < TASKS:
+    if (np.bincount(given.task) > 0).sum() < TASKS:
         return None
     knows_names = evidence is not None and bool(np.isneginf(np.asarray(evidence)).any())
     return Crowd(given, np.asarray(of.posterior, float), knows_names)
@@ -75,7 +75,7 @@ def _tables(of: Labels) -> np.ndarray | None:
     if crowd is None:
         return None
     annotations, posterior = crowd.given, crowd.posterior
-    return expected_counts(annotations, annotations.label, posterior[annotations.task])
+    return expected_counts(annotations, annotations.label, posterior)
 
 
 @check("below_chance", "crowd", needs={"workers"})
@@ -171,10 +171,9 @@ def two_namings(of: Labels) -> Iterator[Said]:
 
 
 class Meetings(NamedTuple):
-    """Pairs of a worker and a task that have annotations of each other, once each, of all kinds that say something."""
+    """Who annotated what, of all kinds of annotation that say something."""
 
     annotations: Annotations
-    pairs: np.ndarray  # task · J + worker
     per_task: np.ndarray  # workers, (N,)
 
 
@@ -185,9 +184,13 @@ def _meetings(of: Labels) -> Meetings | None:
     if crowd is None or crowd.knows_names:
         return None
     annotations = of.annotations if of.annotations.informative else crowd.given
-    task, worker = np.asarray(annotations.task, np.int64), np.asarray(annotations.worker, np.int64)
-    pairs = pd.unique(task * annotations.n_workers + worker)
-    return Meetings(annotations, pairs, np.bincount(pairs // annotations.n_workers, minlength=annotations.n_tasks))
+    task, worker = np.asarray(annotations.task), np.asarray(annotations.worker)
+    again = np.flatnonzero(annotations.annotated_again[task])
+    later = again[
+        pd.Series(task[again].astype(np.int64) * annotations.n_workers + worker[again]).duplicated().to_numpy()
+    ]
+    n_rows, n_later = (np.bincount(rows, minlength=annotations.n_tasks) for rows in (task, task[later]))
+    return Meetings(annotations, n_rows - n_later)
 
 
 @check("nobody_meets", "crowd", needs={"workers"})
@@ -234,9 +237,10 @@ def groups_apart(of: Labels) -> Iterator[Said]:
     meetings = _meetings(of)
     if meetings is None or not (meetings.per_task >= 2).any():
         return
-    pairs, per_task, shape = meetings.pairs, meetings.per_task, (len(meetings.per_task), meetings.annotations.n_workers)
-    group = connected_parts(pairs // shape[1], shape[0] + pairs % shape[1], sum(shape))
-    sizes = np.bincount(_joined_questions(meetings.annotations, group[: shape[0]], per_task), per_task)
+    annotations, per_task = meetings
+    n_tasks, n_workers = annotations.n_tasks, annotations.n_workers
+    group = connected_parts(np.asarray(annotations.task), n_tasks + np.asarray(annotations.worker), n_tasks + n_workers)
+    sizes = np.bincount(_joined_questions(annotations, group[:n_tasks], per_task), per_task)
     n_groups, largest = int((sizes > 0).sum()), sizes.max() / sizes.sum()
     if n_groups > 1 and 1 - largest > APART:
         yield open_question(

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from ...data import Annotations
-from ...data.repeats import n_repeated
+from ...data.some_tasks import some_tasks
 
 TASKS = 20  # that a worker annotated more than once, and two others too, at the least
 MARGIN = 0.05  # of the share of pairs that agree, over what is expected
@@ -54,8 +54,7 @@ def agreeing_repeats(annotations: Annotations) -> list[AgreeingRepeats]:
     Args:
         annotations: of named workers, without abstentions.
     """
-    if not n_repeated(np.asarray(annotations.task), np.asarray(annotations.worker), annotations.n_annotations):
-        return []
+    n_annotations, annotations = annotations.n_annotations, some_tasks(annotations, annotations.annotated_again)
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
     weight = annotations.row_counts
     pair, place = np.unique(
@@ -67,7 +66,7 @@ def agreeing_repeats(annotations: Annotations) -> list[AgreeingRepeats]:
     found = []
     for one in np.argsort(-again, kind="stable")[:TESTED]:
         repeated = np.flatnonzero((worker == one) & (size > 1))
-        if again[one] < MUCH * size.sum() or len(repeated) < TASKS:
+        if again[one] < MUCH * n_annotations or len(repeated) < TASKS:
             continue
         place_of_task = np.full(annotations.n_tasks, -1)
         place_of_task[task[repeated]] = np.arange(len(repeated))
@@ -167,9 +166,8 @@ def contradicting_repeats(annotations: Annotations) -> ContradictingRepeats | No
         annotations: of named workers, without abstentions.
     """
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
+    n_annotations, annotations = annotations.n_annotations, some_tasks(annotations, annotations.annotated_again)
     key = np.asarray(annotations.task, np.int64) * n_workers + np.asarray(annotations.worker)
-    if not n_repeated(np.asarray(annotations.task), np.asarray(annotations.worker), annotations.n_annotations):
-        return None
     pair, place = np.unique(key, return_inverse=True)
     weight = annotations.row_counts
     given = sparse.csr_matrix((weight, (place, np.asarray(annotations.label))), (len(pair), n_classes))
@@ -198,5 +196,5 @@ def contradicting_repeats(annotations: Annotations) -> ContradictingRepeats | No
     error = np.sqrt((by_task**2).sum()) / len(rows)
     if expected - a <= MARGIN + ERRORS * error:
         return None
-    share = float((m - 1).sum() / annotations.n_annotations)
+    share = float((m - 1).sum() / n_annotations)
     return ContradictingRepeats(len(rows), share, float(a), float(b), float(expected))

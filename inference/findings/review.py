@@ -139,7 +139,7 @@ def probabilities(of: Posterior) -> np.ndarray:
     shares = np.asarray(labels, float).mean(0)
     others, label = _as_shown(given, _by_others(of, every, given, np.asarray(labels)), label)
     n = cross_counts((n_workers, n_classes), worker, label, weight=count)
-    tables = expected_counts(given, label, others)
+    tables = expected_counts(given, label, others, by_row=True)
     chooses = _choose(n, tables, shares)
     sums = np.zeros((n_workers, 1 + len(GRID) + len(COARSE)))
     block = max(BLOCK, n_workers)

@@ -79,14 +79,20 @@ def first_annotations(annotations: Annotations) -> FirstAnnotations:
     Args:
         annotations: of named workers.
     """
-    task, worker = np.asarray(annotations.task, np.int64), np.asarray(annotations.worker)
-    label = np.asarray(annotations.label)
-    kept = label < annotations.n_classes
+    found = FirstAnnotations(*map(np.asarray, (annotations.task, annotations.worker, annotations.label)))
+    kept = found.label < annotations.n_classes
     if annotations.count is not None:
         kept &= np.asarray(annotations.count) > 0
-    task, worker, label = task[kept], worker[kept], label[kept]
-    is_first = ~pd.Series(task * max(annotations.n_workers, 1) + worker).duplicated().to_numpy()
-    return FirstAnnotations(task[is_first], worker[is_first], label[is_first])
+    if not kept.all():
+        found = FirstAnnotations(*(values[kept] for values in found))
+    again = np.flatnonzero(annotations.annotated_again[found.task])
+    pair = found.task[again].astype(np.int64) * max(annotations.n_workers, 1) + found.worker[again]
+    later = again[pd.Series(pair).duplicated().to_numpy()]
+    if not len(later):
+        return found
+    is_first = np.ones(len(found.task), bool)
+    is_first[later] = False
+    return FirstAnnotations(*(values[is_first] for values in found))
 
 
 def agreement(annotations: Annotations) -> BeyondChance:

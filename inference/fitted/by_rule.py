@@ -62,7 +62,7 @@ class ByRule:
             raise AnnotationError(
                 "the annotations name no workers, so there is nobody to score; labels has the tasks' labels"
             )
-        counts = expected_counts(data, data.label, np.asarray(self.posterior, dtype=float)[np.asarray(data.task)])
+        counts = expected_counts(data, data.label, np.asarray(self.posterior, dtype=float))
         prior = np.full((data.n_classes, kinds), ABSTAINED)
         prior[:, : data.n_classes] = diagonal_concentration(data.n_classes, RIGHT)
         return counts + prior

@@ -239,10 +239,9 @@ class _Pairs:
 def _pairs(annotations: Annotations) -> _Pairs:
     task, worker = np.asarray(annotations.task, np.int64), np.asarray(annotations.worker, np.int64)
     weight = annotations.row_counts
-    pair = task * annotations.n_workers + worker
-    if pd.Series(pair).is_unique:
+    if not annotations.annotated_again.any():
         return _Pairs(task, worker, None, weight)
-    pair, place = np.unique(pair, return_inverse=True)
+    pair, place = np.unique(task * annotations.n_workers + worker, return_inverse=True)
     return _Pairs(pair // annotations.n_workers, pair % annotations.n_workers, place, weight)
 
 

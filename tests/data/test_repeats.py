@@ -50,3 +50,17 @@ def test_where_nothing_repeats_the_three_values_give_the_same():
 def test_another_value_of_repeats_is_refused_with_the_nearest():
     with pytest.raises(UnknownNameError, match="'frist'; did you mean 'first'"):
         Annotations.from_frame(ROWS, repeats="frist")
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_tasks_that_are_annotated_again_are_those_of_which_a_worker_has_several_annotations(counted):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"task": rng.integers(0, 60, 200), "worker": rng.integers(0, 30, 200), "label": "x"})
+    frame["count"] = rng.integers(1, 3, 200) if counted else 1
+    annotations = Annotations.from_frame(frame, count="count" if counted else None, classes=["x", "y"])
+    given = frame.groupby(["task", "worker"])["count"].sum()
+    again = set(given[given > 1].index.get_level_values("task"))
+    found = {annotations.tasks[i] for i in np.flatnonzero(annotations.annotated_again).tolist()}
+    assert found == again
+    assert 0 < len(again) < 60
+    assert not annotations.without_workers().annotated_again.any()

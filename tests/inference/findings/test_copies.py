@@ -194,7 +194,7 @@ def test_a_copy_is_found_among_thousands_of_workers_with_few_tasks_each():
 
 @pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
 def test_prompts_of_one_language_model_are_found():
-    annotations = cp.load_dataset("judges_llmbar")
+    annotations = cp.load_dataset("judges_llmbar").of_classes()
     found = found_in(annotations)
     assert len(found[0]) == 25
     model = {"ChatGPT-0301": "ChatGPT"}  # a dated version of it

@@ -30,6 +30,7 @@ FRESH = Path(__file__).parent / "support" / "fresh.py"
 ITERATIONS = 1_000  # enough for the slowest of the datasets
 ROUNDING = 1e-7  # of float32
 NO_PRIOR = {"diagonal": 1e-9, "off_diagonal": 1e-9, "truth_prior": cp.Prevalence(1e-9)}
+AS_GIVEN = {"sweeps": 0, "constant_workers": "keep"}  # labels at the mode, of all annotations, as crowd-kit's
 WITHOUT_STOP = em.EMSettings(tolerance=-1.0)
 
 
@@ -164,6 +165,7 @@ def compare_acceleration(report: Report) -> None:
                     "dawid_skene",
                     annotations,
                     **NO_PRIOR,
+                    **AS_GIVEN,
                     accelerate=accelerate,
                     max_iterations=ITERATIONS,
                     tolerance=1e-12,
@@ -204,7 +206,13 @@ def likelihoods(name: str) -> dict[str, dict[str, object]]:
     annotations = cp.Annotations.from_frame(frame)
     with jax.enable_x64(True):
         ours = cp.fit(
-            "dawid_skene", annotations, **NO_PRIOR, max_iterations=ITERATIONS, tolerance=1e-12, progress=False
+            "dawid_skene",
+            annotations,
+            **NO_PRIOR,
+            **AS_GIVEN,
+            max_iterations=ITERATIONS,
+            tolerance=1e-12,
+            progress=False,
         )
     settings = WITHOUT_STOP._replace(max_iterations=ITERATIONS)
     ours_endless = em.run(

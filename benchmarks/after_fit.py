@@ -1,12 +1,14 @@
 """What follows a fit by EM, in processor time beside the fit: checks, workers, summary, tasks, report, comparison."""
 
 import json
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from support.data import simulate_many
@@ -16,38 +18,44 @@ import crowdppl as cp
 from crowdppl.inference.findings.look import look_at
 
 N_CLASSES, PER_TASK = 10, 10
-SIZES = {20_000: 400, 500_000: 10_000, 10_000_000: 10_000}
-"""Workers by annotations."""
+SIZES = [20_000, 1_000_000, 10_000_000]
+FEW, MANY = 400, 10_000  # workers of up to 100,000 annotations, and of more
+
+Sizes = Annotated[list[int] | None, typer.Argument(help="numbers of annotations")]
 
 
-def main(largest: int = 10_000_000, views: bool = False, write: bool = False, size: int = 0) -> None:
-    """Measure, and print what was found.
+def main(sizes: Sizes = None, views: bool = False, write: bool = False, alone: bool = False) -> None:
+    """Measure, and print what was found, each view as soon as it is measured.
 
     Args:
-        largest: annotations at the most.
+        sizes: numbers of annotations; 20,000, a million and ten million by default.
         views: the tasks, the report and the comparison too, which take minutes.
         write: refresh this section of RESULTS.md.
-        size: measure it alone, in this process, and print JSON; what the script asks of itself.
+        alone: measure the one size in this process, and print JSON; what the script asks of itself.
     """
-    if size:
-        sys.stdout.write(json.dumps(measured(size, views=views)))
+    sizes = sizes or SIZES
+    if alone:
+        sys.stdout.write(json.dumps(measured(sizes[0], views=views)))
         return
     report = Report("What follows a fit by EM, beside the fit")
     rows = []
-    for n_rows in (n for n in SIZES if n <= largest):
-        of_itself = [sys.executable, __file__, "--size", str(n_rows), *(["--views"] if views else [])]
-        run = [json.loads(subprocess.run(of_itself, check=True, capture_output=True).stdout) for _ in range(2)][-1]
+    for n_rows in sizes:
+        of_itself = [sys.executable, __file__, str(n_rows), "--alone", *(["--views"] if views else [])]
+        runs = [json.loads(subprocess.run(of_itself, check=True, stdout=subprocess.PIPE).stdout) for _ in range(2)]
+        run = runs[-1]
         shown = {name: f"{run[name] / run['fit']:.2f}" if name in run else "–" for name in NAMES}
-        rows.append({"annotations": f"{n_rows:,}", **shown, "fit, s": round(run["fit"], 1)})
+        absolute = {"fit, s": f"{run['fit']:.1f}", "GB": f"{run['memory']:.1f}"}
+        rows.append({"annotations": f"{n_rows:,}", **shown, **absolute})
     report.table(
         "Processor time as a part of the fit's, in a new process whose programs an earlier one kept",
         rows,
         absolute=["fit, s"],
     )
     report.note(
-        f"Dawid and Skene's story, {N_CLASSES} classes, {PER_TASK} annotations a task. The fit has its checks in it, "
-        "which are run once more; each view is asked for after those before it, with which it shares the draws around "
-        "the mode. The comparison is with one_coin."
+        f"Dawid and Skene's story, {N_CLASSES} classes, {PER_TASK} annotations a task, {FEW} workers, or "
+        f"{MANY:,} of more than 100,000 annotations. The fit has its checks in it, which are run once more; each view "
+        "is asked for after those before it, with which it shares the draws around the mode. The comparison is with "
+        "one_coin."
     )
     if write:
         report.write()
@@ -58,13 +66,15 @@ NAMES = ("checks", "workers", "summary", "tasks", "report", "compare")
 
 def measured(n_rows: int, *, views: bool) -> dict[str, float]:
     """Seconds of processor time by what is asked for."""
-    annotations = simulate_many(n_rows // PER_TASK, SIZES[n_rows], N_CLASSES, PER_TASK)
+    n_workers = FEW if n_rows <= 100_000 else MANY
+    annotations = simulate_many(n_rows // PER_TASK, n_workers, N_CLASSES, PER_TASK)
     found: dict[str, float] = {}
 
     def timed(name: str, run: Callable[[], object]) -> object:
         before = time.process_time()
         result = run()
         found[name] = time.process_time() - before
+        print(f"{n_rows:,} annotations, {name}: {found[name]:.2f} s", file=sys.stderr, flush=True)
         return result
 
     fit = timed("fit", lambda: cp.fit("dawid_skene", annotations, progress=False))
@@ -78,6 +88,7 @@ def measured(n_rows: int, *, views: bool) -> dict[str, float]:
             timed("report", lambda: fit.report(Path(folder) / "report.html"))
         other = cp.fit("one_coin", annotations, progress=False)
         timed("compare", lambda: cp.compare({"dawid_skene": fit, "one_coin": other}))
+    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     return found
 
 

@@ -1,6 +1,7 @@
 """Intervals: of draws, of proportions and of medians."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from numbers import Real
 
 import numpy as np
@@ -33,6 +34,26 @@ def of_draws(draws: np.ndarray, interval: float, holding: np.ndarray | float | N
     tail = checked_tail(interval)
     low, high = ends = np.quantile(draws, [tail, 1 - tail], axis=(0, 1))
     return ends if holding is None else np.stack([np.minimum(low, holding), np.maximum(high, holding)])
+
+
+def known_quantiles(values: np.ndarray, shares: Sequence[float]) -> np.ndarray:
+    """Quantiles of the numbers along the first dimension, as ``np.nanquantile`` has them, of all columns at once.
+
+    Args:
+        values: ``(n, ...)``, some NaN.
+        shares: which, ``(Q,)``, from 0 to 1.
+
+    Returns:
+        ``(Q, ...)``; NaN where there is no number.
+    """
+    ordered = np.sort(values, axis=0)  # NaN comes last
+    last = np.maximum(len(values) - 1 - np.isnan(values).sum(0), 0)
+    found = []
+    for share in shares:
+        below = np.floor(share * last).astype(int)
+        low, high = (np.take_along_axis(ordered, at[None], 0)[0] for at in (below, np.minimum(below + 1, last)))
+        found.append(low + (share * last - below) * (high - low))
+    return np.stack(found)
 
 
 def jeffreys(right: np.ndarray, total: np.ndarray, interval: float) -> tuple[np.ndarray, np.ndarray]:

@@ -39,7 +39,7 @@ def task_details(subject: Subject, shown: np.ndarray, accuracies: pd.Series | No
     values = labels[scores].to_numpy(dtype=float)
     annotations, posterior = subject.annotations, subject.source.posterior
     order, starts = _rows_by(np.asarray(annotations.task), annotations.n_tasks)
-    kind, worker = np.asarray(annotations.label), annotations.worker
+    kind, worker = np.asarray(annotations.label), None if annotations.worker is None else np.asarray(annotations.worker)
     counts = annotations.row_counts
     used: dict[int, int] = {}
     rows = []

@@ -17,7 +17,7 @@ from ...data.cards import never_raising
 from ...data.description import count_text
 from ..fitted.error_correlation import error_correlation
 from ..fitted.fitted import Fitted
-from ..fitted.intervals import INTERVAL, checked_tail
+from ..fitted.intervals import INTERVAL, checked_tail, known_quantiles
 from ..fitted.posterior import Posterior, fitted_of
 from ..fitted.replicated_annotations import posterior_predictive
 
@@ -209,9 +209,7 @@ def agreement(
                 row[places] = np.bincount(rng.integers(n, size=n), minlength=n)
             resampled.append(figures(weights))
         drawn = np.concatenate(resampled)
-        known = np.where(np.isnan(drawn).all(0), 0.0, drawn)
-        ends = np.nanquantile(known, [tail, 1 - tail], axis=0)
-        ends = np.where(np.isnan(drawn).all(0), np.nan, ends)
+        ends = known_quantiles(drawn, [tail, 1 - tail])
         for at in basic:
             ends[:, at] = np.minimum(2 * estimate[at] - ends[::-1, at], 1.0)
         return np.stack([estimate, np.fmin(ends[0], estimate), np.fmax(ends[1], estimate)])
@@ -313,7 +311,7 @@ def _with_fit(
         new = fitted.annotations.replace(label=one.astype(np.int32))
         replicate = VoteAgreement(new.votes(), votes.distance, votes.ranks)
         again.append([float(value[0]) for value in _by_votes(replicate, ones)])
-    low, high = np.nanquantile(again, [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2], axis=0)
+    low, high = known_quantiles(np.array(again), [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2])
     columns = {"expected": np.nanmean(again, 0), "expected_low": low, "expected_high": high}
     return table.assign(**{name: pd.Series(values, BY_VOTES) for name, values in columns.items()}), n_effective
 
@@ -412,10 +410,11 @@ class _Pairs:
         """
         k = len(self.weights)
         table = np.asarray((self.joint.T @ weights.T).T).reshape(len(weights), len(self.first), k, k)
-        total = table.sum((-1, -2), keepdims=True)
-        share = np.where(total > 0, table / np.where(total > 0, total, 1.0), np.nan)
-        observed = (share * self.weights).sum((-1, -2))
-        by_chance = ((share.sum(-1) @ self.weights) * share.sum(-2)).sum(-1)
+        first, second = np.einsum("bpkl->bpk", table), np.einsum("bpkl->bpl", table)
+        total = np.einsum("bpk->bp", first)
+        total = np.where(total > 0, total, np.nan)
+        observed = np.einsum("bpkl,kl->bp", table, self.weights) / total
+        by_chance = np.einsum("bpl,bpl->bp", first @ self.weights, second) / total**2
         return beyond_chance(observed, by_chance)
 
 
@@ -443,10 +442,9 @@ class _Others:
         """Return the workers' agreement with another worker, and the same beyond chance, (B, 2 J)."""
         k = len(self.weights)
         total = np.asarray((self.sums.T @ weights.T).T).reshape(len(weights), self.n_workers, -1)
-        n = total[..., :1]
-        mean = np.where(n > 0, total / np.where(n > 0, n, 1.0), np.nan)
-        observed, own, others = mean[..., 1], mean[..., 2 : 2 + k], mean[..., 2 + k :]
-        by_chance = ((own @ self.weights) * others).sum(-1)
+        n = np.where(total[..., 0] > 0, total[..., 0], np.nan)
+        observed, own, others = total[..., 1] / n, total[..., 2 : 2 + k], total[..., 2 + k :]
+        by_chance = np.einsum("bjk,bjk->bj", own @ self.weights, others) / n**2
         return np.concatenate([observed, beyond_chance(observed, by_chance)], 1)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.inference.findings.summary import best_and_worst
-from crowdppl.inference.fitted.intervals import of_draws
+from crowdppl.inference.fitted.intervals import known_quantiles, of_draws
 from crowdppl.inference.fitted.posterior import interval_around
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
@@ -167,3 +167,12 @@ def test_gold_labels_that_were_used_are_drawn_as_they_are():
 
     width = known["realised_accuracy_high"] - known["realised_accuracy_low"]
     assert width.max() < 1e-6
+
+
+def test_quantiles_of_columns_with_unknown_values_are_those_of_their_numbers():
+    rng = np.random.default_rng(0)
+    values = np.where(rng.random((40, 30)) < np.linspace(0, 0.97, 30), np.nan, rng.normal(size=(40, 30)))
+    values[:, -1] = np.nan
+    found = known_quantiles(values, [0.05, 0.5, 0.95])
+    np.testing.assert_allclose(found[:, :-1], np.nanquantile(values[:, :-1], [0.05, 0.5, 0.95], axis=0))
+    assert np.isnan(found[:, -1]).all()

@@ -86,32 +86,31 @@ def majority_counter(annotations: Annotations) -> tuple[np.ndarray, Callable[[np
     _, visit, visits = np.unique(task * n_workers + worker, return_inverse=True, return_counts=True)
     alone = visits[visit] == np.bincount(task, minlength=n_tasks)[task]
     size = np.bincount(worker[~alone], minlength=n_workers)
-    rows = np.flatnonzero(~alone)
+    again = np.flatnonzero(visits[visit] > 1)
     one = np.ones(len(task), dtype=np.int32)
 
-    def take_once(label: np.ndarray) -> np.ndarray:
-        """Where nobody annotated a task twice: without one's own vote, the majority is of no more than one class less.
+    def credit_once(label: np.ndarray, votes: np.ndarray) -> np.ndarray:
+        """Of rows of who annotated the task once: without one's vote, the majority is of no more than one class less.
 
         Who gave a class that is the most frequent by more than one vote agrees; by one vote, it ties with the next.
         """
-        given = label < n_classes
-        votes = cross_counts((n_tasks, n_classes), task[given], label[given])
         most = votes.max(-1)
         next_to_it = np.where(votes == most[:, None], -1, votes).max(-1, initial=-1)
         n_next = (votes == next_to_it[:, None]).sum(-1)
         alone_first = (votes == most[:, None]).sum(-1) == 1
         credit = np.where(most - 1 > next_to_it, 1.0, 1 / (1 + n_next)) * (alone_first & (most > 1))
         agrees = votes[task, np.minimum(label, n_classes - 1)] == most[task]
-        return np.bincount(worker, credit[task] * (agrees & given), n_workers)
+        return credit[task] * (agrees & (label < n_classes))
 
     def take(label: np.ndarray) -> np.ndarray:
-        if len(visits) == len(task):
-            return take_once(label)
         given = label < n_classes
         votes = cross_counts((n_tasks, n_classes), task[given], label[given])
-        own = csr_array((one[given], (visit[given], label[given])), shape=(len(visits), n_classes))
-        credit = np.zeros(len(task))
-        chosen = rows[given[rows]]
+        credit = credit_once(label, votes)
+        credit[again] = 0.0
+        chosen = again[given[again]]
+        if not len(chosen):
+            return np.bincount(worker, credit, n_workers)
+        own = csr_array((one[chosen], (visit[chosen], label[chosen])), shape=(len(visits), n_classes))
         for chunk in np.array_split(chosen, max(len(chosen) * n_classes // CELLS, 1)):
             others = votes[task[chunk]] - own[visit[chunk]].toarray()
             most = others.max(-1, keepdims=True)

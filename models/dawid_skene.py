@@ -18,6 +18,9 @@ from .parts.emissions import Confusion
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
 
+TIE = 2.0
+"""How many times as much the prior of the row of ties counts, of comparisons."""
+
 
 def dawid_skene(
     annotations: Annotations,
@@ -37,7 +40,8 @@ def dawid_skene(
         diagonal: Dirichlet concentration of the right annotation, :math:`\gamma_{kk}`.
         off_diagonal: concentration of each wrong annotation, :math:`\gamma_{kl}`; :math:`1 / (K - 1)` by default. With
             both defaults each class of a worker's confusion matrix counts like two right annotations and a wrong one,
-            whatever the K. A ``history`` is added.
+            whatever the K. Of comparisons the row of ties counts twice: with the weight of the others, a few ties by
+            chance make a class of all pairs on which workers differ. A ``history`` is added.
         history: what is known of workers from before, as pseudo-counts: a frame with the columns worker, truth,
             label, count, or an array ``(J, K, K)``. Workers without a history keep the prior.
 
@@ -46,6 +50,8 @@ def dawid_skene(
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
+    if annotations.sides is not None:
+        prior = prior * np.array([1.0, 1.0, TIE], np.float32)[:n_classes, None]
     concentration = prior if history is None else prior + pseudo_counts(history, annotations)
     with numpyro.plate("worker", n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         confusion = numpyro.sample(

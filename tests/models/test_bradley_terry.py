@@ -121,7 +121,7 @@ def plain(annotations):
     tie = numpyro.sample("tie", dist.Normal(-1.0, 1.0))
     score = numpyro.deterministic("score", scale * (effect - effect.mean()))
     left, right = score[sides[:, 0]], score[sides[:, 1]]
-    concentration = 0.5 + 1.5 * jnp.eye(n_classes)
+    concentration = (0.5 + 1.5 * jnp.eye(n_classes)) * jnp.array([1.0, 1.0, 2.0])[:, None]
     with numpyro.plate("worker", annotations.n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         confusion = numpyro.sample("confusion", dist.Dirichlet(concentration))
     prior = jax.nn.log_softmax(jnp.stack([left, right, tie + (left + right) / 2], axis=-1), axis=-1)
@@ -403,12 +403,17 @@ def slope(fit, score):
 
 
 def test_scores_of_annotations_are_those_of_a_task_for_each_and_of_true_labels_larger(preferences):
-    """The finding says so where many labels are ties that few gave; where each row is a task there are none."""
+    """By a prior of half the weight many labels are ties that few gave, which the finding says; by the default none."""
     table, score = preferences
-    of_pairs = cp.fit("dawid_skene", cp.Annotations.from_comparisons(table, task="task"), progress=False)
+    of_pairs = cp.Annotations.from_comparisons(table, task="task")
+    usual, weak = (
+        cp.fit("dawid_skene", of_pairs, seed=0, progress=False, **options)
+        for options in ({}, {"diagonal": 1.0, "off_diagonal": 0.25})
+    )
     rows = cp.Annotations.from_comparisons(table.assign(task=range(len(table))), task="task")
     of_rows = cp.fit("one_coin", rows, right=1000.0, wrong=1.0, progress=False)
     assert slope(of_rows, score) == pytest.approx(1, abs=0.2)
-    assert slope(of_pairs, score) > 2
-    codes = [{finding.code for finding in fit.findings} for fit in (of_pairs, of_rows)]
-    assert ["ties_that_few_gave" in each for each in codes] == [True, False]
+    assert 2 < slope(usual, score) < slope(weak, score) - 1
+    assert float(usual.posterior[:, 2].mean()) < 0.05 < 0.3 < float(weak.posterior[:, 2].mean())
+    codes = [{finding.code for finding in fit.findings} for fit in (usual, weak, of_rows)]
+    assert ["ties_that_few_gave" in each for each in codes] == [False, True, False]

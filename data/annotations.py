@@ -30,6 +30,7 @@ from .kinds import NOMINAL, Kind, Ordered
 from .levels import verdicts
 from .long import frame_rows
 from .pseudonyms import Key, check_workers, pseudonyms, read_key
+from .question_classes import refuse_not_own
 from .questions import QUESTION, SHARED, Units, by_question, fields_of, tasks_of
 from .repeats import Repeats, n_repeated, repeated_tasks
 
@@ -144,19 +145,58 @@ class Annotations(Constructors):
     def of_question(self, question: Hashable) -> Annotations:
         """Return the annotations of one question, whose tasks are those that it is asked about; workers are all.
 
+        Its classes are those that it has, in their order.
+
         Raises:
             AnnotationError: there is no such question.
         """
-        units = self.tasks
-        if not isinstance(units, Units) or question not in units.questions:
-            known = ", ".join(map(repr, self.questions)) or "none"
-            raise AnnotationError(f"there is no question {question!r}; the questions are: {known}")
+        units, (classes, kind) = self.tasks, self.question_classes(question)
+        assert isinstance(units, Units)
         chosen = units.question == units.questions.index_of([question])[0]
         place = np.cumsum(chosen, dtype=np.int32) - 1
         own = self.rows(chosen[np.asarray(self.task)])
         kept = changed(self, BY_TASK, lambda values: read_only(np.asarray(values)[chosen]))
         tasks = Ids([units.tasks[int(task)] for task in units.task[chosen]], what="tasks")
-        return own.replace(task=read_only(place[np.asarray(own.task)]), tasks=tasks, **kept | fields_of(tasks))
+        own = own.replace(task=read_only(place[np.asarray(own.task)]), tasks=tasks, **kept | fields_of(tasks))
+        return own.with_classes(classes, kind)
+
+    def question_classes(self, question: Hashable) -> tuple[np.ndarray, Kind]:
+        """Return the classes of one question in their order, as class indices, shape (K',), and the kind of its labels.
+
+        Raises:
+            AnnotationError: there is no such question.
+        """
+        if question not in self.questions:
+            known = ", ".join(map(repr, self.questions)) or "none"
+            raise AnnotationError(f"there is no question {question!r}; the questions are: {known}")
+        place = int(self.questions.index_of([question])[0])
+        return self.kind.classes_of(place, self.n_classes), self.kind.of_question(place)
+
+    def with_classes(self, chosen: np.ndarray, kind: Kind) -> Annotations:
+        """Return the same annotations with some of the classes alone, which no annotation and no gold label lacks.
+
+        Args:
+            chosen: the classes in their new order, as class indices, shape (K',).
+            kind: of the labels.
+        """
+        if np.array_equal(chosen, np.arange(self.n_classes)):
+            return self.replace(kind=kind)
+        place = np.full(self.n_classes, -1, np.int32)
+        place[chosen] = np.arange(len(chosen))
+        beyond = len(chosen) + np.arange(len(self.abstentions), dtype=np.int32)
+        by_class: dict[str, Any] = {
+            name: None if values is None else read_only(np.asarray(values)[..., chosen])
+            for name, values in vars(self).items()
+            if name in ("evidence", "prior", "model_scores", "model_reference")
+        }
+        gold = None if self.gold is None else np.append(place, -1)[np.asarray(self.gold)].astype(np.int32)
+        return self.replace(
+            label=read_only(np.concatenate([place, beyond])[np.asarray(self.label)]),
+            gold=None if gold is None else read_only(gold),
+            classes=Ids([self.classes[int(k)] for k in chosen]),
+            kind=kind,
+            **by_class | {"category_counts": None},
+        )
 
     def by_question(self, *, shared: bool = False) -> Annotations:
         """Return the same annotations with a worker for each worker and question: `workers` are pairs.
@@ -243,6 +283,12 @@ class Annotations(Constructors):
         return len(self.levels)
 
     @property
+    def own(self) -> np.ndarray | None:
+        """Which classes each task may have, shape (N, K) bool, by its question; None where all may have all."""
+        own = self.kind.own
+        return None if own is None else own[np.asarray(self.question)]
+
+    @property
     def n_rows(self) -> int:
         """A, the number of rows."""
         return int(self.task.shape[0])
@@ -325,7 +371,7 @@ class Annotations(Constructors):
         if self._are_positions(gold):
             return self.replace(gold=read_only(gold.astype(np.int32)))
         pairs = None if self.sides is None else (np.asarray(self.sides), self.items)
-        found = resolve_gold(gold, self.tasks, self.classes, abstentions=self.abstentions, pairs=pairs)
+        found = resolve_gold(gold, self.tasks, self.classes, abstentions=self.abstentions, pairs=pairs, kind=self.kind)
         return self.replace(gold=read_only(found))
 
     def _are_positions(self, gold: Any) -> bool:
@@ -377,6 +423,15 @@ class Annotations(Constructors):
                 classes=self.levels if self.scored else self.categories,
             )
             refuse_new_classes(self, rows.label)
+            refuse_not_own(
+                self.kind,
+                self.classes,
+                self.questions,
+                rows.task.ids,
+                rows.task.codes,
+                self.classes.index_of(rows.label.ids)[rows.label.codes],
+                lambda row: f"{rows.label.title}, {rows.label.where(row)}",
+            )
             if self.scored:
                 fields = build(rows, ordered=self.levels, truth_classes=self.classes, tell=False)
             else:

@@ -25,15 +25,15 @@ from .input_warnings import (
     tidied,
     tidied_names,
 )
-from .kinds import Kind, Ordered, kind_of, stated_classes
+from .kinds import NOMINAL, Kind, Ordered, kind_of, listed_classes, stated_classes
 from .levels import scored
+from .question_classes import own_classes
 from .questions import (
     QUESTION,
     Units,
     fields_of,
     in_order,
     questions_of,
-    refuse_other_classes,
     tasks_of,
     tell_lone_workers,
 )
@@ -60,8 +60,8 @@ class Rows:
 def build(
     rows: Rows,
     *,
-    classes: Iterable[Any] | None = None,
-    ordered: bool | Iterable[Any] | None = None,
+    classes: Iterable[Any] | Mapping[Any, Any] | None = None,
+    ordered: bool | Iterable[Any] | Mapping[Any, Any] | None = None,
     abstain: Any = None,
     truth_classes: Iterable[Any] | None = None,
     tasks: Iterable[Any] | None = None,
@@ -93,21 +93,27 @@ def build(
     """
     label = rows.label
     abstain = list(abstain) if isinstance(abstain, Iterator) else abstain
+    if merge:
+        label = merged(label, merge)
+    if tidy:
+        listed = listed_classes({"classes": classes, "ordered": ordered})
+        label = tidied(label, [*(listed or ()), *abstentions_of(abstain)])
+    own = None
+    if kind is None and truth_classes is None:
+        of: dict[str, Any] = {"classes": classes, "ordered": ordered, "abstain": abstain, "suggest": suggest}
+        own = own_classes(label, rows.task.ids, rows.task.codes, **of, tell=tell)
+    if own is not None:
+        classes, ordered = own.classes, None
     classes, is_ordered, option = stated_classes(classes, ordered)
     of_itself = False
     if truth_classes is not None:
         if is_ordered is False:
             raise AnnotationError("truth_classes= is of ordered levels; leave ordered=False out, or truth_classes=")
         kind = Ordered()
+    if own is not None:
+        kind = NOMINAL
     if kind is None:
         kind, of_itself = kind_of(label, classes, is_ordered, abstentions_of(abstain, label.ids))
-    if merge:
-        label = merged(label, merge)
-    if tidy:
-        classes = None if classes is None else Ids(classes, what="classes")
-        label = tidied(label, [*(classes or ()), *abstentions_of(abstain)])
-    if classes is None and label.categories is None:
-        refuse_other_classes(label, rows.task.ids, rows.task.codes, abstain)
     label, named, abstentions = resolve_kinds(label, classes, abstain, suggest, kind=kind, option=option, tell=tell)
     if truth_classes is not None:
         if len(abstentions):
@@ -115,7 +121,7 @@ def build(
                 "abstain= and truth_classes= do not go together: leave out the rows that are no level"
             )
         label, named, kind, abstentions = *scored(label, truth_classes), label.ids
-    if tell and classes is None and truth_classes is None:
+    if tell and (classes is None or own is not None) and truth_classes is None:
         tell_classes(named)
     if tell and of_itself:
         tell_order(label.title, named)
@@ -132,6 +138,8 @@ def build(
     if tasks is not None:
         asked = questions_of(task.ids)
         task = in_order(task, tasks) if asked else task.aligned(Ids(tasks, what="tasks"), "tasks")
+    if own is not None:
+        kind = own.kind(questions_of(task.ids))
     count, seconds, mirrored = rows.count, rows.seconds, rows.mirrored
     if worker is None:
         _refuse_worker_options(workers, worker_features, repeats, seconds)
@@ -181,6 +189,7 @@ def build(
             question=question,
             where=gold_where,
             abstentions=Ids() if truth_classes is not None else abstentions,
+            kind=kind,
         )
     if features is not None:
         fields["features"] = resolve_features(

@@ -21,7 +21,7 @@ def fingerprint(annotations: Annotations) -> str:
     for column in (annotations.task, annotations.worker, annotations.label, annotations.count):
         digest.update(b"-" if column is None else _integers(column))
     known = {
-        "kind": None if annotations.kind == NOMINAL else annotations.kind.name,
+        "kind": None if annotations.kind == NOMINAL else annotations.kind.to_json(),
         "scored": annotations.scored or None,
         "abstentions": list(annotations.abstentions) or None,
         "items": list(annotations.items) or None,

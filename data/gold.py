@@ -18,7 +18,8 @@ from .frames import as_frame, is_frame, read_parquet_table, read_text_table, row
 from .ids import Ids
 from .input_warnings import spellings
 from .json_files import JSON, read_json
-from .kinds import encode_labels
+from .kinds import NOMINAL, Kind, encode_labels
+from .question_classes import refuse_not_own
 from .questions import QUESTION, Units, pairs_in, questions_of, tasks_of, unknown_question
 from .text import are_digits, as_numbers
 from .text_files import suffix_of
@@ -39,6 +40,7 @@ def resolve_gold(
     where: Where | None = None,
     abstentions: Ids = NO_ABSTENTIONS,
     pairs: tuple[np.ndarray, Ids] | None = None,
+    kind: Kind = NOMINAL,
 ) -> np.ndarray:
     """Return the gold label of each task as a class index, shape (N,) int32; −1 where it is unknown.
 
@@ -58,10 +60,11 @@ def resolve_gold(
         abstentions: the annotations that are no class.
         pairs: of comparisons the two items of each task, (N, 2), as positions in all items, and these: a label may
             then be the item that is better.
+        kind: of the labels, which says where questions have classes of their own.
 
     Raises:
-        AnnotationError: a task or class is unknown, a label is an abstention, a task has two different labels, or there
-            is no such file.
+        AnnotationError: a task or class is unknown, a class is none of its question, a label is an abstention, a task
+            has two different labels, or there is no such file.
     """
     what = f"gold={str(gold)!r}" if isinstance(gold, str | Path) else "gold"
     gold, task, label, where = _table(gold, tasks, classes, task, label, question, what, where)
@@ -110,6 +113,9 @@ def resolve_gold(
             f"({named.where(int(rows[other]))}); "
             "keep one"
         )
+    refuse_not_own(
+        kind, classes, questions_of(tasks), tasks, index, value_of, lambda at: f"gold, {named.where(int(rows[at]))}"
+    )
     return resolved
 
 

@@ -13,6 +13,7 @@ from .comparisons import together
 from .errors import AnnotationError, warn
 from .features import columns_by_name
 from .ids import Ids
+from .question_classes import refuse_not_own
 from .questions import SHARED, fields_of, questions_of
 from .repeats import resolve_repeats
 
@@ -49,6 +50,8 @@ def joined(first: Any, more: Any) -> Any:
         of_pairs |= {"item_features": of_items}
     classes = np.array([_class(first, name) for name in more.classes], np.int32)
     kinds = np.array([*classes, *(_abstention(first, name) for name in more.abstentions)], np.int32)
+    known = first.kind, first.classes, first.questions, more.tasks
+    refuse_not_own(*known, np.asarray(more.task), kinds[np.asarray(more.label)], lambda _: "a label to be added")
     tasks, task = _together(first.tasks, more.tasks)
     workers, worker = _together(first.workers, more.workers)
     rows = np.concatenate([np.asarray(first.task), task[np.asarray(more.task)]]).astype(np.int32)

@@ -55,9 +55,28 @@ class Kind(Protocol):
     in_order: ClassVar[bool]
     """Whether the classes have an order, from the least to the greatest, that stories may use."""
 
+    by_question: ClassVar[bool]
+    """Whether questions may have classes, or kinds, of their own."""
+
     @property
     def order_is_stated(self) -> bool:
         """True where somebody says so, and not the labels alone, whose numbers may be codes."""
+
+    @property
+    def own(self) -> np.ndarray | None:
+        """Which classes each question has, shape (Q, K) bool; None where all tasks have all classes."""
+
+    def of_question(self, question: int) -> Kind:
+        """Return the kind of one question's labels, by the question's position."""
+        ...
+
+    def classes_of(self, question: int, n_classes: int) -> np.ndarray:
+        """Return the classes of one question in their order, as class indices."""
+        ...
+
+    def to_json(self) -> Any:
+        """Return a JSON value that says which kind it is."""
+        ...
 
     def with_classes(
         self,
@@ -189,11 +208,29 @@ class Nominal:
     remark: ClassVar[str] = ""
     truth_prior: ClassVar[str] = "prevalence"
     in_order: ClassVar[bool] = False
+    by_question: ClassVar[bool] = False
 
     @property
     def order_is_stated(self) -> bool:
         """Nobody does."""
         return False
+
+    @property
+    def own(self) -> np.ndarray | None:
+        """Every task has all classes."""
+        return None
+
+    def of_question(self, question: int) -> Kind:
+        """Return the kind itself."""
+        return self
+
+    def classes_of(self, question: int, n_classes: int) -> np.ndarray:
+        """Return all classes."""
+        return np.arange(n_classes)
+
+    def to_json(self) -> Any:
+        """Return the name of the kind."""
+        return self.name
 
     def with_classes(
         self,
@@ -581,8 +618,16 @@ def sorted_labels(labels: Iterable[Any]) -> list[Any]:
 
 
 def listed_classes(options: Mapping[str, Any]) -> Any:
-    """Return the classes that the option `classes` or `ordered` of a constructor lists; None where none does."""
-    return stated_classes(options.get("classes"), options.get("ordered")).classes
+    """Return the classes that the option `classes` or `ordered` of a constructor lists; None where none does.
+
+    Of options by question they are those of all questions.
+    """
+    both = [options.get("classes"), options.get("ordered")]
+    if not any(isinstance(given, Mapping) for given in both):
+        return stated_classes(*both).classes
+    parts = [part for given in both for part in (given.values() if isinstance(given, Mapping) else [given])]
+    listed = [part for part in parts if isinstance(part, Iterable) and not isinstance(part, str)]
+    return list(dict.fromkeys(name for part in listed for name in part)) or None
 
 
 class Stated(NamedTuple):
@@ -604,7 +649,7 @@ def stated_classes(classes: Any, ordered: Any) -> Stated:
     if isinstance(ordered, str | bytes | Mapping | Set) or not isinstance(ordered, Iterable):
         raise AnnotationError(
             f"ordered={ordered!r}: True, False or None is needed, or a list of all classes, from the least to the "
-            "greatest"
+            "greatest; of several questions, question=, a dictionary may have one of these for each"
         )
     if classes is not None:
         raise AnnotationError("classes= and ordered= both list the classes; give one of them")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -158,9 +158,10 @@ def long_fields(
 
     `mirrored` says of each row of comparisons whether it shows its pair the other way round.
     """
-    stated = stated_classes(options.get("classes"), options.get("ordered"))
-    if stated.classes is not None:
-        options |= {stated.option: Ids(stated.classes, what=stated.option)}  # which are looked at twice
+    if not any(isinstance(options.get(name), Mapping) for name in ("classes", "ordered")):
+        stated = stated_classes(options.get("classes"), options.get("ordered"))
+        if stated.classes is not None:
+            options |= {stated.option: Ids(stated.classes, what=stated.option)}  # which are looked at twice
     if isinstance(options.get("abstain"), Iterator):
         options["abstain"] = list(options["abstain"])
     listed = [*(listed_classes(options) or ()), *abstentions_of(options.get("abstain"))]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .abstentions import abstentions_of
 from .arrays import read_only
 from .columns import Column, Where, encode
 from .description import count_text
@@ -201,37 +200,6 @@ def question_column(table: pd.DataFrame, task: str, taken: Iterable[str | None] 
             if known[task].duplicated().any() and known[name].nunique() <= MOST_QUESTIONS:
                 return str(name)
     return None
-
-
-def refuse_other_classes(label: Column, units: Ids, task: np.ndarray, abstain: Any) -> None:
-    """Refuse a question whose labels are none of those of the other questions.
-
-    Args:
-        label: the labels of the rows, whose classes nobody listed.
-        units: the tasks, which have questions or none.
-        task: the unit of each row, shape (A,).
-        abstain: the values that are no class.
-
-    Raises:
-        AnnotationError: there is such a question.
-    """
-    if not isinstance(units, Units):
-        return
-    used = np.zeros((len(units.questions), len(label.ids)), bool)
-    used[units.question[task], label.codes] = True
-    used[:, label.ids.index_of([value for value in abstentions_of(abstain) if value in label.ids])] = False
-    alone = used.any(-1) & ~(used & (used.sum(0) > 1)).any(-1)
-    if len(used) > 1 and alone.any():
-        at = int(np.argmax(alone))
-        others = used[np.arange(len(used)) != at].any(0)
-        own, theirs = (
-            ", ".join(repr(label.ids[int(code)]) for code in np.flatnonzero(codes)[:5]) for codes in (used[at], others)
-        )
-        raise AnnotationError(
-            f"question {units.questions[at]!r} has the labels {own}, and the other questions {theirs}: no class is "
-            "shared, so that nothing of a worker's errors is; make annotations of each such question alone, or, where "
-            "all questions have the same classes, list them in classes=[...]"
-        )
 
 
 def tell_lone_workers(units: Ids, task: np.ndarray, worker: Column) -> None:

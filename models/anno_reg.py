@@ -17,6 +17,7 @@ import numpyro.distributions as dist
 from ..data import Annotations
 from .parts.concentration import diagonal_concentration
 from .parts.emissions import Confusion, PerAnnotation
+from .parts.own_classes import wrong_classes
 from .parts.scored_annotations import by_classifier, focused
 from .parts.story_error import StoryError
 from .parts.truth import named_workers, observe, tasks
@@ -51,7 +52,7 @@ def anno_reg(
             the focus is negative.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
-    prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
+    prior = diagonal_concentration(n_classes, diagonal, off_diagonal, wrong_classes(annotations))
     if not weight >= 0:
         raise StoryError(f"weight={weight!r}: a number from 0 is needed")
     log_probs = by_classifier("anno_reg", annotations, truth_prior)

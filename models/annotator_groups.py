@@ -30,6 +30,7 @@ from .parts.concentration import diagonal_concentration, sample_shares, whole
 from .parts.derived import derived, share_of_annotations
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion
 from .parts.model_probabilities import refuse_probabilities
+from .parts.own_classes import wrong_classes
 from .parts.starts import annotation_confusions, graded_confusions, k_means, vote_confusions
 from .parts.story_error import StoryError
 from .parts.truth import named_workers, needed_features, observe, tasks
@@ -81,7 +82,7 @@ def annotator_groups(
     _one_of("membership", membership, ("answer", "worker"))
     _one_of("truth", truth, ("shared", "answer"))
     check_start(start, membership)
-    prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
+    prior = diagonal_concentration(n_classes, diagonal, off_diagonal, wrong_classes(annotations))
     share = share_of_a_group(share, membership, n_groups, gated=gated)
 
     def start_of_groups(key: Array) -> Array:

@@ -45,6 +45,7 @@ from .parts.emissions import Confusion, Emission, PerAnnotation, Switch, switch_
 from .parts.kernels import SMALLEST, row_weights
 from .parts.model_probabilities import refuse_probabilities
 from .parts.offsets import PACE, sample_offsets
+from .parts.own_classes import wrong_classes
 from .parts.scored_annotations import by_classifier
 from .parts.starts import k_means, vote_confusions
 from .parts.story_error import StoryError
@@ -132,7 +133,8 @@ def common_individual(
         common, individual = _free(annotations, positive("spread", SPREAD if spread is None else spread, DEVIATION))
         mixed = common
     else:
-        prior = diagonal_concentration(annotations.n_classes, DIAGONAL if diagonal is None else diagonal, off_diagonal)
+        right = DIAGONAL if diagonal is None else diagonal
+        prior = diagonal_concentration(annotations.n_classes, right, off_diagonal, wrong_classes(annotations))
         common, individual = _rows(annotations, prior, whole("groups", groups))
         mixed = _of_workers(common, annotations, share)
     if is_number_without_value(separation) or separation:

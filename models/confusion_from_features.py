@@ -34,6 +34,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jax import Array
@@ -45,6 +46,7 @@ from .parts.confusion_logits import AddedLogits, NetworkLogits, through_hidden
 from .parts.derived import derived
 from .parts.emissions import Confusion, Emission, PerAnnotation
 from .parts.model_probabilities import refuse_probabilities
+from .parts.own_classes import beside
 from .parts.scored_annotations import by_classifier
 from .parts.story_error import StoryError
 from .parts.truth import named_workers, needed_features, observe, tasks
@@ -110,7 +112,7 @@ def confusion_from_features(
         refuse_probabilities(annotations, f"and {name} has no annotations that share a truth")
         log_probs = by_classifier(name, annotations, truth_prior)
     shape = (annotations.n_classes, annotations.n_classes)
-    right = diagonal_log_odds(accuracy, annotations.n_classes) * jnp.eye(annotations.n_classes)
+    right = diagonal_log_odds(accuracy, beside(annotations)) * jnp.eye(annotations.n_classes)
     infer = {"event_dims": ["class", "annotation"], "start": lambda key: right}
     base = numpyro.sample("base", dist.Normal(right, width).to_event(2), infer=infer)
     emission, confusion = _emission(annotations, base, shape, width, sizes, by_task=by_task)
@@ -152,8 +154,8 @@ def checked_sizes(hidden: int | None, embedding: int | None) -> tuple[int, int] 
     return whole("embedding", EMBEDDING if embedding is None else embedding), whole("hidden", hidden)
 
 
-def diagonal_log_odds(accuracy: float, n_classes: int) -> Any:
-    r"""Log-odds of a right annotation against each wrong one: :math:`\log(\eta (K - 1) / (1 - \eta))`.
+def diagonal_log_odds(accuracy: float, n_classes: np.ndarray) -> Any:
+    r"""Log-odds of a right annotation against each wrong one, :math:`\log(\eta (K - 1) / (1 - \eta))`, ``(K,)``.
 
     Raises:
         StoryError: the accuracy is not between 0 and 1.
@@ -162,7 +164,7 @@ def diagonal_log_odds(accuracy: float, n_classes: int) -> Any:
         return jnp.log(accuracy * (n_classes - 1) / (1 - accuracy))
     if not (isinstance(accuracy, Real) and 0 < accuracy < 1):
         raise StoryError(f"accuracy={accuracy!r}: a probability above 0 and below 1 is needed")
-    return math.log(accuracy * (n_classes - 1) / (1 - accuracy))
+    return np.log(accuracy * (n_classes - 1) / (1 - accuracy))
 
 
 def _emission(

@@ -15,6 +15,7 @@ import pandas as pd
 from ..data import Annotations
 from .parts.concentration import diagonal_concentration, pseudo_counts
 from .parts.emissions import Confusion
+from .parts.own_classes import wrong_classes
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
 
@@ -49,7 +50,7 @@ def dawid_skene(
         StoryError: no worker is named, a concentration is not positive, or a history does not fit the annotations.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
-    prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
+    prior = diagonal_concentration(n_classes, diagonal, off_diagonal, wrong_classes(annotations))
     if annotations.sides is not None:
         prior = prior * np.array([1.0, 1.0, TIE], np.float32)[:n_classes, None]
     concentration = prior if history is None else prior + pseudo_counts(history, annotations)

@@ -33,6 +33,7 @@ from .parts.concentration import positive
 from .parts.correct import Correct
 from .parts.derived import derived
 from .parts.kernels import SMALLEST
+from .parts.own_classes import beside, own_of_tasks
 from .parts.simulated_inputs import features_decide, simulated_with
 from .parts.starts import soft_votes, vote_confusions
 from .parts.story_error import StoryError
@@ -92,15 +93,16 @@ def difficulty(
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     n_abilities = n_classes if (n_classes == 2 if by_class is None else by_class) else 1
     prior = dist.LogNormal(location, positive("scale", scale)).expand([n_abilities]).to_event(1)
-    clearest = (1 - 1 / n_classes) ** 2
-    odds = math.log(n_classes - 1)
+    possible = beside(annotations)
+    clearest, odds = (1 - 1 / possible) ** 2, np.log(possible - 1)  # (K,)
 
     dims = ["class"] if n_abilities > 1 else ["all_classes"]
 
     def start(key: Array) -> Array:
         right = jnp.diagonal(vote_confusions(annotations), axis1=-2, axis2=-1)
         right = jnp.clip(right if n_abilities > 1 else right.mean(-1, keepdims=True), 0.01, 0.99)
-        return jnp.maximum((jax.scipy.special.logit(right) + odds) / clearest, 0.1)
+        of_all = (x if n_abilities > 1 else x.mean() for x in (odds, clearest))
+        return jnp.maximum((jax.scipy.special.logit(right) + next(of_all)) / next(of_all), 0.1)
 
     with numpyro.plate("worker", n_workers, dim=-1):
         ability = numpyro.sample("ability", prior, infer={"event_dims": dims, "start": start})
@@ -108,7 +110,7 @@ def difficulty(
         kind = "adaptive" if votes is None and differs_by_task(truth_prior, annotations) else "fixed"
     log_probs, clarity = _by_task(annotations, truth_prior, kind, votes, votes_as_prior, through_difficulty)
     with tasks(annotations, log_probs) as truth:
-        observe(truth, Correct(ability, n_classes, scale=clarity, offset=-odds), annotations)
+        observe(truth, Correct(ability, n_classes, scale=clarity, offset=-math.log(n_classes - 1)), annotations)
     derived("difficulty", clarity, "task", role="clarity")
     recall = jax.nn.sigmoid(ability * clearest - odds)
     derived("recall", jnp.broadcast_to(recall, (n_workers, n_classes)), "worker", "class")
@@ -134,7 +136,7 @@ def _by_task(
             )
         probs = jnp.exp(log_probs)
         through = learns_through(truth_prior, through_difficulty)
-        return log_probs, _clarity(probs if through else jax.lax.stop_gradient(probs))
+        return log_probs, _clarity(probs if through else jax.lax.stop_gradient(probs), annotations)
     if kind != "fixed":
         raise StoryError(f"kind={kind!r}: 'adaptive' or 'fixed' is needed")
     if through_difficulty is not None:
@@ -144,17 +146,17 @@ def _by_task(
         )
     shares = _shares(annotations, votes)
     if not votes_as_prior:
-        return class_log_probs(annotations, truth_prior), _clarity(shares)
+        return class_log_probs(annotations, truth_prior), _clarity(shares, annotations)
     log_shares = jnp.log(jnp.maximum(shares, SMALLEST))
     if not (isinstance(truth_prior, ClassPrior) and truth_prior.learns):
-        return log_shares, _clarity(shares)
+        return log_shares, _clarity(shares, annotations)
     if truth_prior.has_posterior:
         raise StoryError(
             "difficulty(kind='fixed'): a classifier that learns from the votes and does not change them has no "
             "posterior; give it no prior, or votes_as_prior=False"
         )
     student = truth_prior(annotations)
-    return log_shares + student - jax.lax.stop_gradient(student), _clarity(shares)  # the student's gradient alone
+    return log_shares + student - jax.lax.stop_gradient(student), _clarity(shares, annotations)  # its gradient alone
 
 
 def learns_through(truth_prior: object, asked: bool | None) -> bool:
@@ -175,8 +177,9 @@ def learns_through(truth_prior: object, asked: bool | None) -> bool:
     return True
 
 
-def _clarity(probs: Array) -> Array:
-    return (probs.max(-1) - 1 / probs.shape[-1]) ** 2
+def _clarity(probs: Array, annotations: Annotations) -> Array:
+    own = own_of_tasks(annotations)
+    return (probs.max(-1) - 1 / (probs.shape[-1] if own is None else own.sum(-1))) ** 2
 
 
 def _check_shares(votes: np.ndarray) -> None:

@@ -19,6 +19,7 @@ import numpyro.distributions as dist
 from ..data import Annotations
 from .parts.concentration import positive
 from .parts.correct import Correct
+from .parts.own_classes import log_fewer_errors
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import UNIFORM, TruthPrior
 
@@ -52,4 +53,5 @@ def glad(
         ability = numpyro.sample("ability", ability_prior)
     with tasks(annotations, truth_prior) as truth:
         difficulty = numpyro.sample("difficulty", difficulty_prior)
-        observe(truth, Correct(ability[:, None], annotations.n_classes, scale=jnp.exp(-difficulty)), annotations)
+        easy, fewer = jnp.exp(-difficulty), log_fewer_errors(annotations)
+        observe(truth, Correct(ability[:, None], annotations.n_classes, scale=easy, offset=fewer), annotations)

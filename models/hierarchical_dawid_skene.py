@@ -14,10 +14,9 @@ Dirichlet around the crowd's with an unknown strength were the alternative: thei
 without end as the strength does and the workers become alike, so EM would end there and NUTS begin there.
 """
 
-import math
-
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
@@ -25,6 +24,7 @@ from ..data import Annotations
 from .parts.concentration import finite, positive
 from .parts.derived import derived
 from .parts.emissions import Confusion
+from .parts.own_classes import beside
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
 
@@ -54,7 +54,7 @@ def hierarchical_dawid_skene(
         StoryError: no worker is named, or ``diagonal`` is no number, or ``spread`` is not positive.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
-    right = finite("diagonal", math.log(n_classes + 1) if diagonal is None else diagonal)
+    right = np.log(beside(annotations) + 1) if diagonal is None else finite("diagonal", diagonal)
     width = positive("spread", spread)
     with numpyro.plate("class", n_classes, dim=-1):
         logits = dist.Normal(right * jnp.eye(n_classes), 1.0).to_event(1)

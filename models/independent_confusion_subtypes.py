@@ -17,6 +17,7 @@ import numpyro.distributions as dist
 
 from ..data import Annotations
 from .parts.concentration import diagonal_concentration, sample_shares, whole
+from .parts.own_classes import wrong_classes
 from .parts.starts import subtype_confusions
 from .parts.subtypes import Subtypes
 from .parts.truth import named_workers, observe, tasks
@@ -49,7 +50,7 @@ def independent_confusion_subtypes(
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     n_subtypes = whole("subtypes", subtypes)
-    prior = diagonal_concentration(n_classes, diagonal, off_diagonal)
+    prior = diagonal_concentration(n_classes, diagonal, off_diagonal, wrong_classes(annotations))
     rows = dist.Dirichlet(jnp.broadcast_to(prior[:, None], (n_classes, n_subtypes, n_classes))).to_event(2)
     weights = sample_shares("weights", n_subtypes, share, "subtype", plate=("class", n_classes))
     with numpyro.plate("worker", n_workers, dim=-1):

@@ -16,6 +16,7 @@ import numpyro.distributions as dist
 from ..data import Annotations
 from .parts.concentration import positive
 from .parts.emissions import Confusion
+from .parts.own_classes import wrong_classes
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
 
@@ -36,11 +37,11 @@ def one_coin(
     Raises:
         StoryError: no worker is named, or a concentration is not positive.
     """
-    n_workers, n_classes = named_workers(annotations), annotations.n_classes
+    n_workers, wrong_each = named_workers(annotations), wrong_classes(annotations)
     concentration = jnp.array([positive("wrong", wrong), positive("right", right)])
     with numpyro.plate("worker", n_workers, dim=-1):
         ability = numpyro.sample("ability", dist.Dirichlet(concentration), infer={"event_dims": ["is_right"]})
-    hit, miss = ability[:, 1, None, None], ability[:, 0, None, None] / (n_classes - 1)
-    table = jnp.where(jnp.eye(n_classes, dtype=bool), hit, miss)
+    hit, miss = ability[:, 1, None, None], ability[:, 0, None, None]
+    table = jnp.where(jnp.eye(len(wrong_each), dtype=bool), hit, miss * wrong_each)
     with tasks(annotations, truth_prior) as truth:
         observe(truth, Confusion(table), annotations)

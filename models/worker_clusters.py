@@ -15,10 +15,9 @@ Imamura, Sato & Sugiyama (2018); ``annotator_groups`` with ``membership="worker"
 too, and is what ``label_then_train("dl_wc", …)`` takes.
 """
 
-import math
-
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
@@ -28,6 +27,7 @@ from .parts.concentration import finite, positive, sample_shares, whole
 from .parts.confusion_mixture import ConfusionMixture
 from .parts.derived import derived, share_of_annotations
 from .parts.emissions import Confusion
+from .parts.own_classes import beside
 from .parts.starts import k_means, vote_confusions
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
@@ -65,7 +65,7 @@ def worker_clusters(
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
     n_clusters = whole("clusters", clusters)
-    right = finite("diagonal", math.log(n_classes + 1) if diagonal is None else diagonal)
+    right = np.log(beside(annotations) + 1) if diagonal is None else finite("diagonal", diagonal)
     worth = positive("strength", strength)
 
     def start(key: jax.Array) -> jax.Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...data import AnnotationError, Annotations
 from ...data.arrays import cross_counts
+from ...data.question_classes import within
 
 
 class Rule(NamedTuple):
@@ -26,7 +27,7 @@ def majority_vote(annotations: Annotations) -> np.ndarray:
 
     A task without annotations is a tie of all classes.
     """
-    return annotations.kind.majority(annotations.votes())
+    return _possible(annotations, annotations.kind.majority(annotations.votes()))
 
 
 def naive_soft(annotations: Annotations) -> np.ndarray:
@@ -36,7 +37,7 @@ def naive_soft(annotations: Annotations) -> np.ndarray:
 
     Equal shares for a task without annotations.
     """
-    return annotations.kind.votes(annotations.votes().astype(float))
+    return _possible(annotations, annotations.kind.votes(annotations.votes().astype(float)))
 
 
 def wawa(annotations: Annotations) -> np.ndarray:
@@ -55,7 +56,12 @@ def wawa(annotations: Annotations) -> np.ndarray:
     of_row = given.row_counts * weight[np.asarray(given.worker)]
     weighted = cross_counts((given.n_tasks, given.n_classes), given.task, given.label, weight=of_row)
     silent = weighted.sum(-1, keepdims=True) == 0
-    return annotations.kind.votes(np.where(silent, annotations.votes(), weighted))
+    return _possible(annotations, annotations.kind.votes(np.where(silent, annotations.votes(), weighted)))
+
+
+def _possible(annotations: Annotations, shares: np.ndarray) -> np.ndarray:
+    """Return shares of the classes with nothing of those that a task's question does not have: ``(N, K)``."""
+    return within(shares, annotations.kind, annotations.question)
 
 
 def agreement(annotations: Annotations) -> np.ndarray:

@@ -15,6 +15,7 @@ from ...data.cards import sheet
 from ...data.description import count_text
 from ...data.id_text import name_text
 from ...data.majority import TIE, right_shares
+from ...data.question_classes import within
 from ...data.questions import Units, tasks_of, tasks_text, workers_noun
 from ...models.parts.classifier import PREFIX, Classifier
 from ...models.parts.shared_error import LEVELS, STRENGTH, USUAL_RIGHT, prior_share
@@ -485,4 +486,5 @@ def _over_questions(fitted: Fitted, values: np.ndarray) -> np.ndarray:
     if values.ndim < 4:
         return values
     weight = np.bincount(np.asarray(fitted.annotations.question), minlength=len(fitted.annotations.questions))
-    return np.einsum("...qk,q->...k", values, weight / weight.sum())
+    own = within(values, fitted.annotations.kind, np.arange(len(weight)))
+    return np.einsum("...qk,q->...k", own, weight / weight.sum())

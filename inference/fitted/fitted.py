@@ -19,6 +19,7 @@ from jax import Array
 
 from ...data import AnnotationError, Annotations, unknown_name
 from ...data.padding import PaddedAnnotations
+from ...data.question_classes import within
 from ...models import Emission
 from ..densities.enumerated import Density, Parameters, density, emission_at
 from ..densities.model import Model
@@ -292,8 +293,16 @@ class Fitted:
 
     @cached_property
     def parameters(self) -> xr.Dataset:
-        """Each parameter's mean over the draws (EM: the mode), with named dimensions."""
-        return self.named_draws.mean(("chain", "draw"))
+        """Each parameter's mean over the draws (EM: the mode), with named dimensions.
+
+        Shares of the classes by question are of the classes that the question has.
+        """
+        named = self.named_draws
+        for name, values in named.data_vars.items():
+            if values.dims[-2:] == ("question", "truth"):
+                cut = within(values.to_numpy(), self.source.kind, np.arange(values.shape[-2]))
+                named = named.assign({name: values.copy(data=cut)})
+        return named.mean(("chain", "draw"))
 
     @property
     def history(self) -> pd.Series:

@@ -52,6 +52,7 @@ class MisledShare:
         told: tasks whose true label the fit was given, which mislead nobody any more, ``(N,)``.
         nobody_looked: the probability that workers looked at no task.
         guess: probabilities of the true labels then, ``(N, K)`` or ``(1, K)``.
+        own: which classes each task may have, ``(N, K)``; None where all may have all.
     """
 
     shares: np.ndarray
@@ -59,6 +60,7 @@ class MisledShare:
     told: np.ndarray
     nobody_looked: float = 0.0
     guess: np.ndarray | float = 0.0
+    own: np.ndarray | None = None
 
     @property
     def mean(self) -> float:
@@ -74,18 +76,24 @@ class MisledShare:
         mass = rng.permutation((np.arange(n) + rng.random(n)) / n)
         looked = 1 - self.nobody_looked
         found = self.shares[np.searchsorted(looked * self.probabilities.cumsum()[:-1], mass)]
-        return found if looked == 1 else np.where(mass < looked, found, 1 - 1 / np.shape(self.guess)[-1])
+        if looked == 1:
+            return found
+        n_classes = np.shape(self.guess)[-1] if self.own is None else self.own.sum(-1).mean()
+        return np.where(mass < looked, found, 1 - 1 / n_classes)
 
     def beside(self, posterior: np.ndarray) -> np.ndarray:
         """Label probabilities ``(N, K)`` that allow for misled tasks; those of the tasks told stay as they are."""
         share = np.where(self.told, 0.0, self.mean)[:, None]
-        looked = misleading(posterior, share, posterior.shape[1])
+        if self.own is None:
+            looked = misleading(posterior, share, posterior.shape[1])
+        else:
+            looked = np.where(self.own, misleading(posterior, share, self.own.sum(-1, keepdims=True)), 0.0)
         return (1 - self.nobody_looked) * looked + self.nobody_looked * self.guess
 
 
-def misleading(probability: np.ndarray, share: np.ndarray | float, n_classes: int) -> np.ndarray:
+def misleading(probability: np.ndarray, share: np.ndarray | float, n_classes: int | np.ndarray) -> np.ndarray:
     """The probability of a true label where a share of the tasks mislead the whole crowd."""
-    return (1 - share) * probability + share * (1 - probability) / max(n_classes - 1, 1)
+    return (1 - share) * probability + share * (1 - probability) / np.maximum(n_classes - 1, 1)
 
 
 def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
@@ -101,19 +109,20 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
     """
     told = told_label(fitted.annotations)
     doubt = by_chance(fitted.annotations) if mean is None else 0.0
-    guess = _shares(fitted.annotations) if doubt else 0.0
+    guess, own = _shares(fitted.annotations) if doubt else 0.0, fitted.annotations.own
     mean = _usual(fitted) if mean is None else checked(mean)
     if mean == 0:
-        return MisledShare(np.zeros(1), np.ones(1), told >= 0)
+        return MisledShare(np.zeros(1), np.ones(1), told >= 0, own=own)
     shares = betaincinv(WEIGHT * mean, WEIGHT * (1 - mean), (np.arange(POINTS) + 0.5) / POINTS)
     log_prob = np.zeros(POINTS)
     if (told >= 0).any():
         alone = _not_told(fitted).posterior[told >= 0]
         is_right = (alone.argmax(1) == told[told >= 0])[:, None]
-        expected = misleading(alone.max(1)[:, None], shares, fitted.annotations.n_classes)
+        n_classes = fitted.annotations.n_classes if own is None else own.sum(-1, keepdims=True)[told >= 0]
+        expected = misleading(alone.max(1)[:, None], shares, n_classes)
         log_prob = np.log(np.maximum(np.where(is_right, expected, 1 - expected), 1e-12)).sum(0)
     weights = np.exp(log_prob - log_prob.max())
-    return MisledShare(shares, weights / weights.sum(), told >= 0, doubt, guess)
+    return MisledShare(shares, weights / weights.sum(), told >= 0, doubt, guess, own)
 
 
 def _usual(fitted: Fitted) -> float:

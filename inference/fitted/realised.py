@@ -12,6 +12,7 @@ from ...data import Annotations
 from ...data.arrays import longer
 from ...data.some_tasks import some_tasks
 from ...models.parts.abstaining import of_classes
+from ...models.parts.own_classes import NEVER, own_of_tasks
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from ..densities.random_keys import key_of
@@ -124,6 +125,16 @@ def _n_or_nan(n: np.ndarray) -> np.ndarray:
     return np.where(n > 0, n, np.nan)
 
 
+def _other(key: Array, truth: Array, data: Annotations) -> Array:
+    """Return another class of each task, ``(N,)``, drawn evenly from those that it may have."""
+    own = own_of_tasks(data)
+    if own is not None:
+        others = own & (jnp.arange(data.n_classes) != truth[:, None])
+        return jax.random.categorical(key, jnp.where(others, 0.0, NEVER)).astype(truth.dtype)
+    farther = 1 + (jax.random.uniform(key, truth.shape) * (data.n_classes - 1)).astype(truth.dtype)
+    return (truth + farther) % data.n_classes
+
+
 @compiled(once=True)
 def _right(fitted: Fitted, drawing: _Drawing) -> Array:
     data, label = of_classes(fitted.annotations, jnp.asarray(fitted.annotations.label))
@@ -138,8 +149,7 @@ def _right(fitted: Fitted, drawing: _Drawing) -> Array:
             key, share = row
             of_story, whether, which = jax.random.split(key, 3)
             truth = at.drawn(of_story)
-            farther = 1 + (jax.random.uniform(which, truth.shape) * (data.n_classes - 1)).astype(truth.dtype)
-            other = (truth + farther) % data.n_classes
+            other = _other(which, truth, data)
             is_misled = (jax.random.uniform(whether, truth.shape) < share) & ~drawing.told
             return count((jnp.where(is_misled, other, truth)[data.task] == label) * weight)
 

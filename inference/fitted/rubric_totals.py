@@ -19,7 +19,8 @@ def totals(fit: Posterior, interval: float = INTERVAL, seed: int = 0) -> pd.Data
     r"""The sum of each task's true scores over its questions, :math:`\sum_q x_{z_{iq}}`, with its interval.
 
     Ordered classes have the values that their means are taken of; of two classes the second counts 1 and the first 0,
-    so that the total is the number of questions, or tags, that are answered by the second. The interval is of draws of
+    so that the total is the number of questions, or tags, that are answered by the second. Where questions have classes
+    of their own, a question with more than two classes without an order is not counted. The interval is of draws of
     all truths of a task together, at draws of the parameters: where questions depend on each other
     (:class:`.CorrelatedQuestions`) it is wider than their own intervals say.
 
@@ -29,19 +30,22 @@ def totals(fit: Posterior, interval: float = INTERVAL, seed: int = 0) -> pd.Data
         seed: of the draws of truths.
 
     Returns:
-        By task: total, total_low, total_high, and questions, how many were asked.
+        By task: total, total_low, total_high, and questions, how many were asked and counted.
 
     Raises:
-        AnnotationError: one question is asked about each task, or there are more than two classes without an order.
+        AnnotationError: one question is asked about each task, or all have more than two classes without an order.
     """
     annotations, units = fit.annotations, fit.annotations.tasks
     if not isinstance(units, Units):
         raise AnnotationError("totals are over several questions about each task: make the annotations with question=")
-    values = class_values(annotations)
-    expected = np.bincount(units.task, np.asarray(fit.posterior, float) @ values)
-    drawn = np.stack([np.bincount(units.task, values[truth]) for truth in drawn_truths(fit, seed)])
+    values = class_values(annotations)[units.question]
+    is_counted, n_tasks = np.isfinite(values).any(-1), len(units.tasks)
+    values, task, rows = np.nan_to_num(values[is_counted]), units.task[is_counted], np.arange(is_counted.sum())
+    expected = np.bincount(task, (np.asarray(fit.posterior, float)[is_counted] * values).sum(-1), n_tasks)
+    truths = drawn_truths(fit, seed)[:, is_counted]
+    drawn = np.stack([np.bincount(task, values[rows, truth], n_tasks) for truth in truths])
     low, high = of_draws(drawn[None], interval, expected)
-    asked = np.bincount(units.task)
+    asked = np.bincount(task, minlength=n_tasks)
     return pd.DataFrame(
         {"total": expected, "total_low": low, "total_high": high, "questions": asked}, units.tasks.to_index("task")
     )
@@ -51,16 +55,29 @@ def has_totals(fit: Posterior) -> bool:
     """Return whether tasks have several questions, whose classes can be summed."""
     if fit.on_disk or not isinstance(fit.annotations.tasks, Units):
         return False
-    return fit.annotations.n_classes == 2 or fit.annotations.kind.in_order
+    kind, k = fit.annotations.kind, fit.annotations.n_classes
+    asked = range(len(fit.annotations.questions))
+    return any(len(kind.classes_of(q, k)) == 2 or kind.of_question(q).in_order for q in asked)
 
 
 def class_values(annotations: Annotations) -> np.ndarray:
-    """The number that each class adds to a total, ``(K,)``.
+    """The number that each class of each question adds to a total, ``(Q, K)``.
+
+    NaN of classes that a question does not have, and of all those of a question that is not counted.
 
     Raises:
-        AnnotationError: there are more than two classes without an order.
+        AnnotationError: no question has two classes, or classes in an order.
     """
-    return np.arange(2.0) if annotations.n_classes == 2 else annotations.kind.values(list(annotations.classes))
+    values = np.full((len(annotations.questions), annotations.n_classes), np.nan)
+    for question, row in enumerate(values):
+        chosen = annotations.kind.classes_of(question, annotations.n_classes)
+        own = annotations.kind.of_question(question)
+        if len(chosen) == 2 or own.in_order:
+            names = [annotations.classes[int(k)] for k in chosen]
+            row[chosen] = np.arange(2.0) if len(chosen) == 2 else own.values(names)
+    if np.isnan(values).all():
+        annotations.kind.values(list(annotations.classes))
+    return values
 
 
 def drawn_truths(fit: Posterior, seed: int = 0) -> np.ndarray:

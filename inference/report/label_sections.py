@@ -44,7 +44,7 @@ def labels_section(subject: Subject) -> Section:
     at = order if n <= ALL_TASKS else order[:MOST_UNCERTAIN]
     shown = _shown_labels(subject, at)
     accuracies = None if subject.scores is None else subject.scores["accuracy"]
-    is_ordered = "expected" in expected_where_ordered(subject.source.probabilities, subject.source.annotations.kind)
+    is_ordered = annotations.kind.in_order
     files = [(every(n, "label"), _with_probabilities(subject, frame))]
     files.append((f"{every(n, 'label')}, without the classes’ probabilities", frame))
     files.append((f"{every(n, 'label')}, with nothing but the probability", frame[["label", "probability"]]))

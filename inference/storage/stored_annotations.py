@@ -10,8 +10,9 @@ import numpy as np
 
 from ...data import Annotations, Ids
 from ...data.errors import AnnotationError, StorageError
-from ...data.kinds import KINDS, NOMINAL
-from ...data.questions import fields_of, ids_from_json
+from ...data.kinds import NOMINAL
+from ...data.question_classes import kind_from_json
+from ...data.questions import Units, fields_of, ids_from_json
 from .checked_arrays import Arrays
 from .checked_json import DECODING
 
@@ -42,7 +43,7 @@ def ids_json(annotations: Annotations) -> dict[str, Any]:
     if annotations.repeats != "keep":
         about["repeats"] = annotations.repeats
     if annotations.kind != NOMINAL:
-        about["kind"] = annotations.kind.name
+        about["kind"] = annotations.kind.to_json()
     return about
 
 
@@ -72,9 +73,12 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         raise StorageError(f"{folder}: row_task has shape {task.shape}, and one number a row is needed")
     rows = len(task)
     read = constant.get
-    kind = about.get("kind", NOMINAL.name)
-    if kind not in KINDS:
-        raise StorageError(f"{folder}: manifest.json says kind={kind!r}; the kinds of labels are {', '.join(KINDS)}")
+    try:
+        kind = kind_from_json(about.get("kind", NOMINAL.name))
+    except (ValueError, TypeError) as error:
+        raise StorageError(f"{folder}: manifest.json says {error}") from None
+    if isinstance(ids["tasks"], Units) and kind.own is not None and kind.own.shape != (len(ids["tasks"].questions), k):
+        raise StorageError(f"{folder}: manifest.json has other questions or classes than its kind of labels")
     mirrored = _codes(read("row_mirrored"), "row_mirrored", 2, (rows,), folder)
     found = Annotations(
         task=_codes(task, "row_task", n, (rows,), folder),
@@ -96,7 +100,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         **fields_of(ids["tasks"]),
         informative=about.get("informative", True),
         repeats=about.get("repeats", "keep"),
-        kind=KINDS[kind],
+        kind=kind,
         scored=about.get("scored", False),
     )
     if (np.diff(task) < 0).any():

@@ -58,21 +58,29 @@ def whole(name: str, value: int) -> int:
     return int(value)
 
 
-def diagonal_concentration(n_classes: int, diagonal: float, off_diagonal: float | None = None) -> np.ndarray | Array:
+def diagonal_concentration(
+    n_classes: int, diagonal: float, off_diagonal: float | None = None, wrong_classes: np.ndarray | None = None
+) -> np.ndarray | Array:
     """Concentration ``(K, K)`` with one value for right annotations and one for each wrong annotation.
 
     Args:
         n_classes: K.
         diagonal: of right annotations.
         off_diagonal: of each wrong annotation; by default a row's wrong annotations count as one together.
+        wrong_classes: the share of each wrong annotation in its row, ``(K, K)`` (:func:`.wrong_classes`), where
+            questions have classes of their own. What cannot be annotated to a class has the mean of its row.
 
     Raises:
         StoryError: either is not positive and finite.
     """
-    wrong_each = 1 / max(n_classes - 1, 1) if off_diagonal is None else off_diagonal
-    right, wrong = positive("diagonal", diagonal), positive("off_diagonal", wrong_each)
+    is_right = np.eye(n_classes, dtype=bool)
+    share = (1 - is_right) / max(n_classes - 1, 1) if wrong_classes is None else wrong_classes
+    right = positive("diagonal", diagonal)
+    wrong = np.where(share > 0, share, 0) if off_diagonal is None else positive("off_diagonal", off_diagonal)
     where = jnp.where if isinstance(right, Array) or isinstance(wrong, Array) else np.where
-    return where(np.eye(n_classes, dtype=bool), right, wrong).astype(np.float32)
+    rows = where(is_right, right, where(share > 0, wrong, 0.0))
+    n_beside = (share > 0).sum(-1, keepdims=True) + 1
+    return where(is_right | (share > 0), rows, rows.sum(-1, keepdims=True) / n_beside).astype(np.float32)
 
 
 def sample_shares(name: str, n: int, concentration: float, dim: str, *, plate: tuple[str, int] | None = None) -> Array:

@@ -12,7 +12,7 @@ With enough kinds it is any distribution over the vector of a task's classes (a 
     \log p(y_t) = \log \sum_m \pi_m \prod_q \sum_k \rho_{mqk} L_{tqk}.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -27,6 +27,7 @@ from ...data import Annotations
 from ...data.questions import Units
 from .concentration import positive
 from .kernels import SMALLEST
+from .own_classes import within
 from .starts import k_means, soft_votes
 from .story_error import StoryError
 from .truth_prior import ClassPrior
@@ -67,6 +68,10 @@ class KindsOfTasks:
         """The log-density of labels ``(N, K)`` and kinds ``(T, M)``, ones and zeros or probabilities: ``()``."""
         of_classes = jnp.where(labels[:, None] > 0, labels[:, None] * self.log_probs, 0.0).sum(-1)
         return (kinds * (self.log_share + self.by_task(of_classes))).sum()
+
+    def within(self, own: Array) -> "KindsOfTasks":
+        """The same with each unit's classes among some, ``own (N, K)`` of bool."""
+        return replace(self, log_probs=within(self.log_probs, own[:, None]))
 
     def given(self, scores: Array) -> "TruthsOfTasks":
         """The truths where each unit has log-scores of its classes, ``(N, K)``, such as its annotations' likelihood."""

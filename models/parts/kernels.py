@@ -95,13 +95,16 @@ def row_weights(annotations: Annotations) -> Array:
     return jnp.ones(len(annotations.task)) if annotations.count is None else jnp.asarray(annotations.count)
 
 
-def mean_by_worker(tables: Array, annotations: Annotations) -> Array:
-    """The mean of each worker's rows, ``tables (A, K, L)``, by how often they count: ``(J, K, L)``."""
+def mean_by_worker(tables: Array, annotations: Annotations, own: Array | None = None) -> Array:
+    """The mean of each worker's rows, ``tables (A, K, L)``, by how often they count: ``(J, K, L)``.
+
+    Where tasks have classes of their own, ``own (A, K)``, a class has the rows of tasks that may be of it.
+    """
     worker = jnp.asarray(annotations.worker)
-    weight = row_weights(annotations)
-    sums = jax.ops.segment_sum(tables * weight[:, None, None], worker, annotations.n_workers)
+    weight = row_weights(annotations)[:, None] * (jnp.ones((1, 1)) if own is None else own)
+    sums = jax.ops.segment_sum(tables * weight[..., None], worker, annotations.n_workers)
     total = jax.ops.segment_sum(weight, worker, annotations.n_workers)
-    return sums / jnp.maximum(total, 1.0)[:, None, None]
+    return sums / jnp.maximum(total, 1.0)[..., None]
 
 
 def tempered_rows(rows: Array, power: Array | float) -> Array:

@@ -33,10 +33,11 @@ from jax.scipy.special import logsumexp
 from ...data import Annotations, Ids
 from ...data.padding import counts_by_task
 from ...data.questions import Units, of_each_question
-from .concentration import positive
+from .concentration import diagonal_concentration, positive
 from .emissions import Emission, Over
 from .kernels import SMALLEST, kind_at, numbers_by, upto
 from .likelihood import OverClasses
+from .own_classes import cut_rows, mean_over_questions, wrong_classes
 from .story_error import StoryError
 
 LEVELS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # of the pull
@@ -69,14 +70,18 @@ class SharedError(Over):
     Args:
         emission: of an annotation that does not follow the impression.
         strength: probabilities of the levels of the pull, ``(F, Q)``.
-        pull: probabilities of the impression given the true class, ``(K, K)``.
+        pull: probabilities of the impression given the true class, ``(K, K)``; of each question ``(Q, K, K)``.
         family: of each worker, ``(J,)``; None where there is one family.
+        own: where questions have classes of their own, these, ``(Q, K)`` of bool.
+        question: of each task, ``(N,)``, where they have.
     """
 
     emission: Emission
     strength: Array
     pull: Array
     family: Array | None
+    own: Array | None = None
+    question: Array | None = None
 
     independent: ClassVar[bool] = False
     shares_errors: ClassVar[bool] = True
@@ -85,7 +90,7 @@ class SharedError(Over):
         """Of one annotation, the impression summed out: ``(A, K, L)``."""
         alone = self.emission.probs(worker, task)
         followed = self._followed(worker, len(task))[:, None, None]
-        return (1 - followed) * alone + followed * self._pull_to(alone.shape[-1])
+        return (1 - followed) * alone + followed * self._pull_to(alone.shape[-1], self._pull_of(task))
 
     def by_task(self, annotations: Annotations, annotation: Array) -> Array:
         """The sum over the impressions, family by family: ``(N, K)``.
@@ -122,7 +127,9 @@ class SharedError(Over):
         family = self._family(worker, len(task))
         numbers = numbers_by(of_task, jnp.asarray(task) * len(self.strength) + family, 2)
         level = kind_at(numbers[:, 0], upto(self.strength)[family])
-        impression = kind_at(numbers[:, 1], upto(self.pull)[truth])
+        sums = upto(self.pull)
+        sums = sums[truth] if self.question is None else sums[self.question[task], truth]
+        impression = kind_at(numbers[:, 1], sums)
         follows_key, own_key = jax.random.split(of_row)
         follows = jax.random.uniform(follows_key, level.shape) < jnp.asarray(LEVELS)[level]
         return jnp.where(follows, impression, self.emission.sample(own_key, worker, task, truth))
@@ -131,7 +138,10 @@ class SharedError(Over):
         """Each worker's confusion matrix in the long run, over tasks with and without a pull: ``(J, K, L)``."""
         alone = self.emission.confusions(annotations)
         followed = self._followed(jnp.arange(annotations.n_workers), annotations.n_workers)[:, None, None]
-        return (1 - followed) * alone + followed * self._pull_to(alone.shape[-1])
+        if self.own is None or self.question is None:
+            return (1 - followed) * alone + followed * self._pull_to(alone.shape[-1], self.pull)
+        pull = mean_over_questions(self.pull[:, None], self.own, self.question, annotations)
+        return (1 - followed) * alone + followed * self._pull_to(alone.shape[-1], pull)
 
     def _scores(self, annotations: Annotations, annotation: Array) -> "_Scores":
         n_tasks, n_classes = annotations.n_tasks, self.pull.shape[-1]
@@ -152,14 +162,20 @@ class SharedError(Over):
         n = jax.ops.segment_sum(weight, place, n_tasks * n_families, indices_are_sorted=n_families == 1)
         away = n.reshape(n_tasks, n_families, 1, 1, 1) * jnp.log1p(-jnp.asarray(LEVELS[1:]))[:, None]
         pulled = jnp.concatenate([jnp.zeros_like(towards[..., :1, :]), towards + away], axis=-2)
-        prior = _log(self.strength)[:, None, :, None] + _log(self.pull).T[:, None, :]
+        pull = _log(self.pull).swapaxes(-1, -2)[..., :, None, :]  # (C, 1, K), of each question
+        pull = pull if self.question is None else pull[self.question][:, None]
+        prior = _log(self.strength)[:, None, :, None] + pull
         own = jnp.where(weight[:, None] > 0, weight[:, None] * own, 0.0)
         of_task = jax.ops.segment_sum(own, annotations.task, n_tasks, indices_are_sorted=True)
         return _Scores(of_task, pulled + prior)
 
-    def _pull_to(self, n_categories: int) -> Array:
-        """Probabilities of the impression among all categories, ``(K, L)``: none is other than a class."""
-        return jnp.pad(self.pull, ((0, 0), (0, n_categories - self.pull.shape[-1])))
+    def _pull_of(self, task: Array) -> Array:
+        """Probabilities of the impression, ``(K, K)``, or those of each task's question, ``(A, K, K)``."""
+        return self.pull if self.question is None else self.pull[self.question[task]]
+
+    def _pull_to(self, n_categories: int, pull: Array) -> Array:
+        """Probabilities of the impression among all categories, ``(..., K, L)``: none is other than a class."""
+        return jnp.pad(pull, [(0, 0)] * (pull.ndim - 1) + [(0, n_categories - pull.shape[-1])])
 
     def _family(self, worker: Array | None, n_rows: int) -> Array:
         return _family_of(self.family, worker, n_rows)
@@ -228,16 +244,18 @@ def sharing(
                 dist.Dirichlet(_prior_strength(weight)),
                 infer={"event_dims": ["level"]},
             )
-        wrong = (1 - USUAL_RIGHT) / max(n_classes - 1, 1)
-        expected = jnp.where(jnp.eye(n_classes, dtype=bool), USUAL_RIGHT, wrong)
+        expected = diagonal_concentration(n_classes, USUAL_RIGHT, None, (1 - USUAL_RIGHT) * wrong_classes(annotations))
         with numpyro.plate("class", n_classes, dim=-1):
-            prior = dist.Dirichlet(TIMES * weight * expected)
+            prior = dist.Dirichlet(TIMES * weight * jnp.asarray(expected))
             pull = numpyro.sample("pull", prior, infer={"event_dims": ["annotation"]})
 
         def pulled(emission: Emission) -> SharedError:
             if emission.shares_errors:
                 raise StoryError(SUBTYPES)
-            return SharedError(emission, strength, pull, family)
+            if annotations.kind.own is None:
+                return SharedError(emission, strength, pull, family)
+            own = jnp.asarray(annotations.kind.own)
+            return SharedError(emission, strength, cut_rows(pull, own), family, own, jnp.asarray(annotations.question))
 
         with OverClasses(pulled):
             story(annotations, **hyperparameters)

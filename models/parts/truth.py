@@ -18,6 +18,7 @@ from .likelihood import AnnotationLikelihood, select
 from .mirrored import in_order
 from .model_probabilities import model_evidence
 from .of_levels import of_levels
+from .own_classes import of_question
 from .story_error import StoryError
 from .truth_prior import TruthPrior, log_probs_of
 
@@ -152,6 +153,8 @@ def observe(truth: Array, emission: Emission, annotations: Annotations) -> Array
         )
     if "check" in vars(type(emission)):  # a class that inherits it may read its arrays in another way
         emission.check(annotations)
+    if annotations.kind.own is not None:
+        emission = of_question(emission, annotations)
     if annotations.mirrored is not None:
         emission = in_order(emission, annotations)
     if annotations.abstains:
@@ -204,6 +207,11 @@ def ordered_classes(annotations: Annotations, what: str = "this story") -> int:
     Raises:
         StoryError: there are more, and they have no order.
     """
+    if annotations.kind.own is not None:
+        raise StoryError(
+            f"{what} uses the order of the classes, and questions have classes of their own: fit each question alone, "
+            "annotations.of_question(name), or dawid_skene, which needs no order"
+        )
     if annotations.n_classes > 2 and not annotations.kind.in_order:
         listed = ", ".join(map(repr, annotations.classes[:4])) + (", ..." if annotations.n_classes > 4 else "")
         raise StoryError(

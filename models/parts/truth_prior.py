@@ -18,6 +18,7 @@ from ...data import Annotations
 from ...data.errors import look_up, unknown_name
 from .contract import promised
 from .kernels import SMALLEST
+from .own_classes import own_of_tasks, within
 from .story_error import StoryError
 
 CLOSE = 1e-3  # to one, of the sum of shares
@@ -293,7 +294,11 @@ def class_log_probs(annotations: Annotations, truth_prior: TruthPrior | Array | 
 def log_probs_of(annotations: Annotations, truth_prior: TruthPrior | Array | None) -> Any:
     """Log-probabilities of the truths by the prior, of classes; where truths depend on each other those of kinds."""
     prior = prior_in_use(annotations, truth_prior)
-    return prior(annotations) if callable(prior) else prior
+    found = prior(annotations) if callable(prior) else prior
+    own = own_of_tasks(annotations)
+    if own is None:
+        return found
+    return within(found, own) if hasattr(found, "shape") else found.within(own)
 
 
 def prior_in_use(annotations: Annotations, truth_prior: TruthPrior | Array | None = None) -> Any:

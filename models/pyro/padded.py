@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ...data import Annotations
+from ..parts.story_error import StoryError
 
 
 class Padded(NamedTuple):
@@ -20,7 +21,16 @@ class Padded(NamedTuple):
 
 
 def padded(annotations: Annotations) -> Padded:
-    """The annotations by task and place; one that counts several times has as many places."""
+    """The annotations by task and place; one that counts several times has as many places.
+
+    Raises:
+        StoryError: questions have classes of their own.
+    """
+    if annotations.kind.own is not None:
+        raise StoryError(
+            "the stories in plain Pyro have the same classes for all questions; give annotations.of_question(name), or "
+            "take cp.torch.program(story, annotations)"
+        )
     count = 1 if annotations.count is None else np.asarray(annotations.count).astype(int)
     row = np.repeat(np.arange(annotations.n_rows), count)
     task = np.asarray(annotations.task)[row]

@@ -214,16 +214,6 @@ def test_a_wrong_cell_of_a_column_for_a_question_is_named():
         cp.Annotations.from_frame(table, question=QUESTIONS)
 
 
-def test_a_question_of_other_classes_is_refused_unless_classes_are_listed():
-    table = long()
-    own = table["question"] == "fluency"
-    table.loc[own, "label"] = table.loc[own, "label"].replace({"yes": "good", "no": "bad"})
-    with pytest.raises(cp.AnnotationError, match=r"'coherence' has the labels 'no', 'yes'.*'good', 'bad'.*alone"):
-        cp.Annotations.from_frame(table, question="question")
-    classes = ["yes", "no", "good", "bad"]
-    assert cp.Annotations.from_frame(table, question="question", classes=classes).n_classes == 4
-
-
 TAGGED = pd.DataFrame({"task": ["a", "a", "b"], "worker": ["x", "y", "x"], "tags": ["sports|politics", " sports ", ""]})
 
 

@@ -1,0 +1,341 @@
+"""Questions with classes of their own: which classes and which kind of labels each question has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .abstentions import abstentions_of
+from .columns import Column, type_hint
+from .errors import AnnotationError, unknown_name, warn
+from .ids import Ids
+from .kinds import KINDS, NOMINAL, Kind, Nominal, kind_of, stated_classes
+from .questions import Units
+
+SHOWN = 5  # classes, or questions, that a sentence lists
+
+
+@dataclass(frozen=True)
+class ByQuestion(Nominal):
+    """Labels of several questions, each of which has classes and a kind of its own.
+
+    The K classes are those of all questions together, without an order. Whatever follows from a question alone, such as
+    means and totals, asks the kind of the question.
+
+    Attributes:
+        n_classes: K.
+        of: the classes of each question in their order, as class indices.
+        kinds: the kind of the labels of each question.
+    """
+
+    n_classes: int
+    of: tuple[tuple[int, ...], ...]
+    kinds: tuple[Kind, ...]
+
+    name: ClassVar[str] = "by_question"
+    remark: ClassVar[str] = "each question with classes of its own"
+    by_question: ClassVar[bool] = True
+
+    @property
+    def own(self) -> np.ndarray | None:
+        """Which classes each question has, shape (Q, K) bool; None where every question has all."""
+        own = np.zeros((len(self.of), self.n_classes), bool)
+        for question, classes in enumerate(self.of):
+            own[question, list(classes)] = True
+        return None if own.all() else own
+
+    def of_question(self, question: int) -> Kind:
+        """Return the kind of one question's labels."""
+        return self.kinds[question]
+
+    def classes_of(self, question: int, n_classes: int) -> np.ndarray:
+        """Return the classes of one question in their order, as class indices."""
+        return np.array(self.of[question])
+
+    def to_json(self) -> Any:
+        """Return a JSON value from which `kind_from_json` makes the same kind."""
+        return {"classes": self.n_classes, "of": self.of, "kinds": [kind.to_json() for kind in self.kinds]}
+
+
+def kind_from_json(saved: Any) -> Kind:
+    """Return the kind whose `to_json` returned a value.
+
+    Raises:
+        ValueError: there is no such kind.
+    """
+    if isinstance(saved, str) and saved in KINDS:
+        return KINDS[saved]
+    if not isinstance(saved, Mapping) or {"classes", "of", "kinds"} - set(saved):
+        raise ValueError(f"kind={saved!r}; the kinds of labels are {', '.join(KINDS)}, and of each question one")
+    n_classes, of = int(saved["classes"]), tuple(tuple(map(int, classes)) for classes in saved["of"])
+    if any(not 0 <= k < n_classes for classes in of for k in classes) or len(of) != len(saved["kinds"]):
+        raise ValueError(f"kind={saved!r}, of classes or questions that there are not")
+    return ByQuestion(n_classes, of, tuple(map(kind_from_json, saved["kinds"])))
+
+
+class OwnClasses(NamedTuple):
+    """The classes of all questions, and those of each with their kind."""
+
+    classes: Ids
+    of: dict[Any, Ids]  # by question, in its order
+    kinds: dict[Any, Kind]
+
+    def kind(self, questions: Iterable[Any]) -> Kind:
+        """Return the kind of all labels, of questions in this order; where all questions are alike that of each."""
+        asked = list(questions)
+        if all(self.of[name] == self.classes and self.kinds[name] == self.kinds[asked[0]] for name in asked):
+            return self.kinds[asked[0]]
+        of = tuple(tuple(self.classes.index_of(self.of[name]).tolist()) for name in asked)
+        return ByQuestion(len(self.classes), of, tuple(self.kinds[name] for name in asked))
+
+
+def own_classes(
+    label: Column,
+    units: Ids,
+    task: np.ndarray,
+    *,
+    classes: Any,
+    ordered: Any,
+    abstain: Any = None,
+    suggest: Callable[[], str] = lambda: "",
+    tell: bool = True,
+) -> OwnClasses | None:
+    """Return what classes each question has, where they have not all the same ones; None where they have.
+
+    They have where the options say it, and by themselves where some questions share no label with the others, which a
+    warning says. Questions that share labels have all labels of each other.
+
+    Args:
+        label: the labels of the rows.
+        units: the tasks, which have questions or none.
+        task: the unit of each row, shape (A,).
+        classes: the classes of questions by question; or a list of all classes, which all questions have; or None.
+        ordered: by question True, False, None, or its classes from the least to the greatest; or one for all.
+        abstain: the values that are no class.
+        suggest: as for :meth:`.Kind.with_classes`.
+        tell: whether to warn of what was taken.
+
+    Raises:
+        AnnotationError: a question is unknown, an option by question is given of annotations without questions, or the
+            labels of a question cannot be used, with the row of the first.
+    """
+    by_question = {
+        name: given for name, given in (("classes", classes), ("ordered", ordered)) if isinstance(given, Mapping)
+    }
+    if not isinstance(units, Units):
+        if "classes" in by_question:
+            raise AnnotationError(
+                f"classes={classes!r} is by question, and the annotations have one question; name the column of "
+                "questions by question=, or list the classes: classes=[...]"
+            )
+        return None
+    for name, by in by_question.items():
+        for question in by:
+            if question not in units.questions:
+                raise unknown_name(f"question in {name}", question, list(units.questions))
+    silent = abstentions_of(abstain, label.ids)
+    groups = _groups(label, units, task, silent)
+    if not by_question and (
+        stated_classes(classes, ordered).classes is not None
+        or len(groups) < 2
+        or label.in_order
+        or (label.categories is not None and any(name not in label.ids for name in label.categories))
+    ):
+        return None
+    found: dict[Any, Ids] = {}
+    kinds: dict[Any, Kind] = {}
+    scores: list[Any] = []
+    asked = list(units.questions)
+    of_rows = units.question[task]
+    options = {name: {q: _of(given, q) for q in asked} for name, given in (("classes", classes), ("ordered", ordered))}
+    stated = {q: stated_classes(options["classes"][q], options["ordered"][q]) for q in asked}
+    for group in groups:
+        open_ones = [q for q in group if stated[asked[q]].classes is None]
+        for members in [[q] for q in group if q not in open_ones] + [open_ones]:
+            if not members:
+                continue
+            named = [asked[q] for q in members]
+            own = _rows_of(label, np.isin(of_rows, members), named, silent)
+            given, is_ordered, option = stated[named[0]]
+            if own is None and given is None:
+                raise AnnotationError(
+                    f"question {named[0]!r} has abstentions alone, so that no class of it is known; list its classes: "
+                    f"classes={{{named[0]!r}: [...]}}"
+                )
+            if given is not None:
+                given = Ids(given, what=f"{option}[{named[0]!r}]")
+                if len(given) < 2:
+                    raise AnnotationError(f"{option}[{named[0]!r}]={list(given)!r} must list at least two classes")
+                _refuse_others(own, named[0], given)
+            elif own is not None and len(own.ids) < 2:
+                raise AnnotationError(
+                    f"question {named[0]!r} has a single class, {own.ids[0]!r}, in all of its {len(own.codes):,} rows, "
+                    f"so that there is nothing to infer; if it has classes that nobody used, list all: "
+                    f"classes={{{named[0]!r}: [...]}}; or leave the question out"
+                )
+            for asking in named:
+                kind, of_itself = (
+                    (kind_of(own, given, stated[asking].ordered))
+                    if own is not None
+                    else (KINDS["ordered"] if is_ordered else NOMINAL, False)
+                )
+                found[asking] = given if own is None else kind.with_classes(own, given, suggest, option).ids
+                kinds[asking] = kind
+                scores += [asking] * of_itself
+    if tell:
+        _tell(found, kinds, scores, said=bool(by_question))
+    return OwnClasses(Ids(dict.fromkeys(name for question in asked for name in found[question])), found, kinds)
+
+
+def groups_of(used: np.ndarray) -> list[list[int]]:
+    """Return the questions in groups of those that share labels, directly or by others, as positions.
+
+    Args:
+        used: which labels each question has, shape (Q, L) bool.
+    """
+    groups: list[tuple[np.ndarray, list[int]]] = []
+    for question, labels in enumerate(used):
+        shared = [group for group in groups if (group[0] & labels).any()]
+        groups = [group for group in groups if not any(group is each for each in shared)]
+        members = sorted([question, *(each for _, of in shared for each in of)])
+        groups.append((np.logical_or.reduce([labels, *(each for each, _ in shared)]), members))
+    return sorted((members for _, members in groups), key=lambda members: members[0])
+
+
+def within(shares: np.ndarray, kind: Kind, question: np.ndarray | None) -> np.ndarray:
+    """Return shares of the classes, shape (N, K), with nothing of classes that a task's question does not have.
+
+    A row without any share of its classes has equal ones of them.
+
+    Args:
+        shares: rows that sum to one.
+        kind: of the labels.
+        question: the question of each task, shape (N,).
+    """
+    if question is None or kind.own is None:
+        return shares
+    own = kind.own[np.asarray(question)]
+    inside = np.where(own, shares, 0)
+    total = inside.sum(-1, keepdims=True)
+    return np.where(total > 0, inside / np.where(total > 0, total, 1), own / own.sum(-1, keepdims=True))
+
+
+def refuse_not_own(
+    kind: Kind,
+    classes: Ids,
+    questions: Ids,
+    units: Ids,
+    at: np.ndarray,
+    code: np.ndarray,
+    say: Callable[[int], str],
+) -> None:
+    """Refuse labels that are no class of the question, where questions have classes of their own.
+
+    Args:
+        kind: of the labels.
+        classes: the K classes.
+        questions: the questions that the kind knows.
+        units: the tasks.
+        at: the unit of each label, shape (n,).
+        code: the labels as class indices, shape (n,); others are passed over.
+        say: says where a label is, by its position.
+
+    Raises:
+        AnnotationError: with the first such label, its question, and the classes that the question has; or a question
+            is new.
+    """
+    if kind.own is None or not isinstance(units, Units):
+        return
+    known = questions.index_of(list(units.questions))
+    if (new := np.flatnonzero(known < 0)).size:
+        raise AnnotationError(
+            f"the question {units.questions[int(new[0])]!r} is none of {', '.join(map(repr, questions))}, which have "
+            "classes of their own, and its classes are not known; make annotations of everything with "
+            "classes={question: [...]}"
+        )
+    question, is_class = known[units.question[at]], (code >= 0) & (code < len(classes))
+    wrong = np.flatnonzero(is_class & ~kind.own[question, np.where(is_class, code, 0)])
+    if len(wrong):
+        first = int(wrong[0])
+        asked = int(question[first])
+        own = [classes[int(k)] for k in kind.classes_of(asked, len(classes))]
+        name = classes[int(code[first])]
+        raise AnnotationError(
+            f"{say(first)}: {name!r} is no class of the question {questions[asked]!r}, whose classes are "
+            f"{_listing(own, 10)}{type_hint(name, Ids(own))}"
+        )
+
+
+def _of(given: Any, question: Any) -> Any:
+    return given.get(question) if isinstance(given, Mapping) else given
+
+
+def _groups(label: Column, units: Units, task: np.ndarray, silent: Ids) -> list[list[int]]:
+    """Return the questions in groups of those that share labels, abstentions aside, as positions."""
+    used = np.zeros((len(units.questions), len(label.ids)), bool)
+    used[units.question[task], label.codes] = True
+    used[:, label.ids.index_of([value for value in silent if value in label.ids])] = False
+    return groups_of(used)
+
+
+def _rows_of(label: Column, chosen: np.ndarray, questions: list[Any], silent: Ids) -> Column | None:
+    """Return the labels of some questions that are no abstentions, as a column of them alone; None where none is."""
+    chosen = chosen & ~np.isin(label.codes, label.ids.index_of([value for value in silent if value in label.ids]))
+    rows = np.flatnonzero(chosen)
+    if not len(rows):
+        return None
+    codes, place = np.unique(label.codes[rows], return_inverse=True)
+    ids = Ids([label.ids[int(code)] for code in codes])
+    listed = label.categories
+    categories = None if listed is None else Ids([name for name in listed if name in ids])
+    title = f"{label.title}, question {', '.join(map(repr, questions[:SHOWN]))}"
+    return replace(
+        label,
+        title=title,
+        codes=place.astype(np.int32),
+        ids=ids,
+        where=lambda row: label.where(int(rows[row])),
+        categories=categories,
+    )
+
+
+def _refuse_others(own: Column | None, question: Any, classes: Ids) -> None:
+    """Refuse labels of a question that are none of its listed classes."""
+    if own is None:
+        return
+    for code, name in enumerate(own.ids):
+        if name not in classes:
+            row = int(own.rows_with(code)[0])
+            raise AnnotationError(
+                f"{own.title}, {own.where(row)}: {name!r} is no class of the question {question!r}, whose classes are "
+                f"{_listing(classes, 10)}{type_hint(name, classes)}"
+            )
+
+
+def _tell(found: Mapping[Any, Ids], kinds: Mapping[Any, Kind], scores: list[Any], *, said: bool) -> None:
+    """Say which classes each question has, where nobody did, and which are ordered for their numbers alone."""
+    if not said:
+        each = [f"{name!r} ({_listing(classes)}{_order(kinds[name])})" for name, classes in found.items()]
+        more = f" and {len(each) - SHOWN} more" if len(each) > SHOWN else ""
+        warn(
+            f"questions that share no label have classes of their own: {', '.join(each[:SHOWN])}{more}; "
+            "classes={question: [...]} and ordered={question: True} say it otherwise, and classes=[...] that all "
+            "questions have all classes"
+        )
+    elif scores:
+        warn(
+            f"the whole numbers of the question {', '.join(map(repr, scores[:SHOWN]))} are taken as ordered classes; "
+            f"ordered={{{scores[0]!r}: True}} says so, and False that they are names"
+        )
+
+
+def _order(kind: Kind) -> str:
+    return ", in this order" if kind.in_order else ""
+
+
+def _listing(names: Iterable[Any], most: int = SHOWN) -> str:
+    listed = list(names)
+    return ", ".join(map(repr, listed[:most])) + (", …" if len(listed) > most else "")

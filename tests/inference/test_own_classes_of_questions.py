@@ -1,0 +1,111 @@
+"""Fits of questions with classes of their own, by every engine, and what is seen of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from rubrics import CLASSES, rubric
+
+import crowdppl as cp
+
+TABLE, TRUTH = rubric(30)
+ORDERS = {"safe": False, "helpful": True, "topic": False}
+
+
+@pytest.fixture(scope="module")
+def annotations() -> cp.Annotations:
+    return cp.Annotations.from_frame(TABLE, question="question", classes=CLASSES, ordered=ORDERS)
+
+
+@pytest.fixture(scope="module")
+def fit(annotations) -> cp.Fit:
+    return cp.fit("one_coin", annotations, progress=False)
+
+
+def nothing_else(fit) -> bool:
+    own = fit.annotations.kind.own[fit.annotations.question]
+    return not fit.probabilities.to_numpy()[~own].any()
+
+
+def test_labels_are_of_the_question_s_classes_and_mostly_right(fit):
+    assert nothing_else(fit)
+    for (_, question), label in fit.labels["label"].items():
+        assert label in CLASSES[question]
+    assert cp.score(fit, TRUTH)["accuracy"] > 0.8
+    prevalence = fit.parameters["prevalence"].to_pandas()
+    assert prevalence.sum(1).to_numpy() == pytest.approx(1)
+    assert not prevalence.loc["safe", ["sports", "1"]].any()
+
+
+def test_expected_scores_are_those_of_ordered_questions_by_their_classes(fit):
+    assert set(fit.expected.index.get_level_values("question")) == {"helpful"}
+    of_helpful = fit.probabilities.xs("helpful", level="question")[CLASSES["helpful"]]
+    np.testing.assert_allclose(fit.expected["expected"], of_helpful @ np.arange(1, 6), rtol=1e-6)
+
+
+def test_totals_are_scores_and_ones_of_two_classes_and_count_no_names(fit):
+    p = fit.probabilities
+    yes, scores = p.xs("safe", level="question")["yes"], fit.expected["expected"].droplevel("question")
+    np.testing.assert_allclose(fit.totals["total"], yes + scores, rtol=1e-5)
+    assert (fit.totals["questions"] == 2).all()
+    assert (fit.totals["total_low"] <= fit.totals["total"]).all()
+    truth = pd.Series({task: TRUTH[task, "helpful"] + (TRUTH[task, "safe"] == "yes") for task in fit.totals.index})
+    assert truth.between(fit.totals["total_low"], fit.totals["total_high"]).mean() > 0.8
+
+
+@pytest.mark.parametrize("rule", ["majority_vote", "naive_soft", "wawa", "one_coin"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_task_without_annotations_may_be_of_its_questions_classes_alone(rule):
+    tasks = [f"t{i}" for i in range(30)] + ["new"]
+    asked = cp.Annotations.from_frame(TABLE, question="question", classes=CLASSES, tasks=tasks)
+    found = cp.fit(rule, asked, progress=False)
+    assert nothing_else(found)
+    assert found.probabilities.loc[("new", "safe"), "yes"] == pytest.approx(0.5, abs=0.2)
+
+
+def test_names_alone_have_no_totals_and_no_mean():
+    table = TABLE[TABLE["question"] == "topic"]
+    both = pd.concat([table, table.assign(question="tone", label=table["label"].str.upper())])
+    named = cp.Annotations.from_frame(both, question="question", classes={"topic": CLASSES["topic"]})
+    votes = cp.fit("majority_vote", named, progress=False)
+    for view in ("totals", "expected"):
+        with pytest.raises(cp.AnnotationError, match="no order"):
+            getattr(votes, view)
+
+
+def test_a_saved_fit_comes_back_with_the_kinds_of_its_questions(fit, tmp_path):
+    fit.save(tmp_path / "fit")
+    again = cp.load_fit(tmp_path / "fit")
+    assert again.annotations.kind == fit.annotations.kind
+    pd.testing.assert_frame_equal(again.totals, fit.totals)
+    pd.testing.assert_frame_equal(again.expected, fit.expected)
+
+
+def test_a_worker_s_accuracy_is_of_the_question_s_classes(annotations, fit):
+    """Three in four annotations are right, and a worker's accuracy over 90 of them is within 15 points of that."""
+    assert fit.workers["accuracy"].between(0.6, 0.9).all()
+    tables = fit.confusion_matrices
+    np.testing.assert_allclose(tables.sum(-1), 1, rtol=1e-5)
+    of = {k: question for question, classes in enumerate(annotations.kind.of) for k in classes}
+    blocks = np.array([[of[k] == of[label] for label in range(10)] for k in range(10)])
+    assert not tables[:, ~blocks].any()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("story", "options"),
+    [
+        ("dawid_skene", {"method": "svi", "max_iterations": 300}),
+        ("one_coin", {"method": "nuts", "warmup": 100, "draws": 100, "chains": 2}),
+        ("dawid_skene", {"shared_error": True}),
+        ("one_coin", {"task_difficulty": True}),
+        ("one_coin", {"quality": "pooled"}),
+        ("one_coin", {"truth_prior": cp.CorrelatedQuestions(kinds=2)}),
+        ("auto", {}),
+        ("majority_vote", {}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_every_engine_and_part_keeps_to_the_question_s_classes(annotations, story, options):
+    found = cp.fit(story, annotations, progress=False, **options)
+    assert nothing_else(found)
+    assert cp.score(found, TRUTH)["accuracy"] > 0.75

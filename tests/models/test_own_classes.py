@@ -1,0 +1,176 @@
+"""Questions with classes of their own: densities are sums over these classes, and nothing is left for others."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+from rubrics import CLASSES, rubric
+
+import crowdppl as cp
+from crowdppl import StoryError
+from crowdppl.data.kinds import NOMINAL
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import starting_point
+from crowdppl.models import STORIES
+from crowdppl.models.parts.shared_error import LEVELS
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.data.errors.AnnotationWarning")
+
+STORIES_OF_ANY_CLASSES = [
+    ("dawid_skene", {}),
+    ("mace", {}),
+    ("hierarchical_dawid_skene", {}),
+    ("worker_clusters", {"clusters": 2}),
+    ("common_individual", {"by_task": False}),
+    ("annotator_groups", {"groups": 2, "membership": "worker"}),
+    ("dawid_skene", {"truth_prior": "uniform"}),
+    ("dawid_skene", {"truth_prior": cp.Prevalence(by_question=False)}),
+]
+
+
+def small(n_tasks: int = 3, **options) -> cp.Annotations:
+    return cp.Annotations.from_frame(rubric(n_tasks, 3, seed=4)[0], question="question", classes=CLASSES, **options)
+
+
+def at_random(model: Model, annotations: cp.Annotations, seed: int = 0) -> dict:
+    """Random parameters: rows of probabilities at random, others near zero."""
+    rng = np.random.default_rng(seed)
+
+    def drawn(value):
+        value = np.asarray(value)
+        rows = value.ndim and np.allclose(value.sum(-1), 1) and (value >= 0).all()
+        return rng.dirichlet(np.ones(value.shape[-1]), value.shape[:-1]) if rows else rng.normal(size=value.shape) / 2
+
+    return {name: drawn(value) for name, value in starting_point(model, annotations, jax.random.key(0)).items()}
+
+
+def enumerated(annotations: cp.Annotations, prior: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The log-joint of each unit and class by explicit sums, of a prior ``(Q, K)`` and rows ``(A, K, K)`` not cut."""
+    own = annotations.kind.own
+    found = np.full((annotations.n_tasks, annotations.n_classes), -np.inf)
+    for unit, question in enumerate(np.asarray(annotations.question)):
+        classes = np.flatnonzero(own[question])
+        for k in classes:
+            p = prior[question, k] / prior[question, classes].sum()
+            for row in np.flatnonzero(np.asarray(annotations.task) == unit):
+                p *= rows[row, k, annotations.label[row]] / rows[row, k, classes].sum()
+            found[unit, k] = np.log(p)
+    return found
+
+
+@pytest.mark.parametrize(("story", "options"), STORIES_OF_ANY_CLASSES)
+def test_the_density_is_the_sum_over_the_question_s_classes(story, options):
+    annotations = small()
+    with jax.enable_x64(True):
+        model = Model(STORIES[story], options)
+        values = at_random(model, annotations)
+        at = density(model, values, annotations)
+        uncut = density(model, values, annotations.replace(kind=NOMINAL))
+        rows = np.asarray(uncut.likelihood.emission.probs(annotations.worker, annotations.task))
+        prior = np.broadcast_to(values.get("prevalence", 0.1), (3, 10))
+        expected = enumerated(annotations, prior, rows)
+        own = np.isfinite(expected)
+        np.testing.assert_allclose(np.asarray(at.log_joint)[own], expected[own], rtol=1e-6)
+        np.testing.assert_allclose(at.total, np.log(np.exp(expected).sum(-1)).sum(), rtol=1e-7)
+        assert not np.asarray(at.posterior)[~own].any()
+        cut = np.asarray(at.likelihood.emission.probs(annotations.worker, annotations.task))
+        assert cut.sum(-1) == pytest.approx(1)
+        assert not cut[np.broadcast_to(~own[annotations.task][:, None], cut.shape)].any()
+
+
+def test_one_coin_s_errors_are_spread_over_the_question_s_classes():
+    annotations = small()
+    with jax.enable_x64(True):
+        model = Model(STORIES["one_coin"], {})
+        values = at_random(model, annotations)
+        found = density(model, values, annotations).log_joint
+        of_question = annotations.kind.own.sum(-1)[annotations.question]
+        for unit, k in itertools.product(range(annotations.n_tasks), range(10)):
+            question = annotations.question[unit]
+            if not annotations.kind.own[question, k]:
+                continue
+            shares = values["prevalence"][question] * annotations.kind.own[question]
+            expected = np.log(shares[k] / shares.sum())
+            for row in np.flatnonzero(np.asarray(annotations.task) == unit):
+                wrong, right = values["ability"][annotations.worker[row]]
+                expected += np.log(right if annotations.label[row] == k else wrong / (of_question[unit] - 1))
+            np.testing.assert_allclose(found[unit, k], expected, rtol=1e-7)
+
+
+def test_shared_errors_are_of_the_question_s_classes():
+    annotations = small(2)
+    with jax.enable_x64(True):
+        model = Model(STORIES["dawid_skene"], {"shared_error": True})
+        values = at_random(model, annotations)
+        found = density(model, values, annotations).log_joint
+    for unit, question in enumerate(np.asarray(annotations.question)):
+        classes = np.flatnonzero(annotations.kind.own[question])
+        for k in classes:
+            total = 0.0
+            for level, c in itertools.product(range(len(LEVELS)), classes):
+                p = values["pull_strength"][0, level] * values["pull"][k, c] / values["pull"][k, classes].sum()
+                for row in np.flatnonzero(np.asarray(annotations.task) == unit):
+                    table, label = values["confusion"][annotations.worker[row], k], annotations.label[row]
+                    p *= LEVELS[level] * (label == c) + (1 - LEVELS[level]) * table[label] / table[classes].sum()
+                total += p
+            share = values["prevalence"][question, k] / values["prevalence"][question, classes].sum()
+            np.testing.assert_allclose(found[unit, k], np.log(share * total), rtol=1e-6)
+
+
+def test_difficult_tasks_are_chance_among_the_question_s_classes():
+    annotations = small()
+    model = Model(STORIES["one_coin"], {"task_difficulty": True})
+    values = at_random(model, annotations)
+    emission = density(model, values, annotations).likelihood.emission.emission.tempered(0.0)
+    rows = np.asarray(emission.probs(annotations.worker, annotations.task))
+    own = annotations.kind.own[annotations.question][annotations.task]
+    np.testing.assert_allclose(
+        rows[own], np.broadcast_to((own / own.sum(-1, keepdims=True))[:, None], rows.shape)[own], rtol=1e-5
+    )
+
+
+def test_questions_that_depend_on_each_other_keep_to_their_classes():
+    annotations = small()
+    with jax.enable_x64(True):
+        model = Model(STORIES["one_coin"], {"truth_prior": cp.CorrelatedQuestions(kinds=2)})
+        values = at_random(model, annotations)
+        at = density(model, values, annotations)
+        own = annotations.kind.own
+        of_rows = np.asarray(at.likelihood.emission.log_prob(annotations.worker, annotations.task, annotations.label))
+        scores = np.zeros((annotations.n_tasks, 10))
+        np.add.at(scores, np.asarray(annotations.task), of_rows)
+        total = 0.0
+        for task in range(3):
+            units = np.flatnonzero(annotations.tasks.task == task)
+            p = 0.0
+            for m in range(2):
+                each = values["kind_share"][m]
+                for unit in units:
+                    question = annotations.question[unit]
+                    share = values["kind_prevalence"][m, question] * own[question]
+                    each *= (share / share.sum() * np.exp(scores[unit]))[own[question]].sum()
+                p += each
+            total += np.log(p)
+        np.testing.assert_allclose(at.total, total, rtol=1e-7)
+        assert not np.asarray(at.posterior)[~own[annotations.question]].any()
+
+
+@pytest.mark.parametrize("story", ["one_coin", "dawid_skene"])
+def test_each_question_is_fitted_as_alone_where_quality_is_by_question(story):
+    annotations = cp.Annotations.from_frame(rubric(30)[0], question="question", classes=CLASSES)
+    options = {"progress": False, "sweeps": 0, "tolerance": 1e-9, "max_iterations": 2000}
+    fit = cp.fit(story, annotations, quality="by_question", **options)
+    for number, name in enumerate(CLASSES):
+        alone = cp.fit(story, annotations.of_question(name), **options)
+        found = np.asarray(fit.posterior)[annotations.question == number][:, annotations.kind.own[number]]
+        np.testing.assert_allclose(found, alone.posterior, atol=2e-3)
+        of_pairs = fit.workers["accuracy"].xs(name, level="question")
+        np.testing.assert_allclose(of_pairs, alone.workers["accuracy"], atol=2e-3)
+
+
+@pytest.mark.parametrize("story", ["ordinal_dawid_skene", "graded_response", "independent_confusion_subtypes"])
+def test_what_has_an_order_or_more_than_a_class_in_common_is_refused_with_what_to_do(story):
+    with pytest.raises(StoryError, match=r"classes of their own.*of_question"):
+        cp.fit(story, small(), progress=False)

@@ -8,7 +8,7 @@ import numpy as np
 from ...data.id_text import name_quoted
 from ..fitted.beyond_chance import BeyondChance, agreement
 from ..fitted.by_batch import SURE as SURE
-from .register import Labels, once
+from .register import Labels
 
 SHOWN = 4  # names of a group
 
@@ -20,7 +20,6 @@ def listed(names: Sequence[Hashable]) -> str:
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
-@once
 def agreement_of(of: Labels) -> BeyondChance:
     """Return the agreement of the workers beyond chance in a result's annotations."""
     return agreement(of.annotations)

@@ -28,6 +28,7 @@ workers who look at no task, which is each pair's variance; and these look.
 """
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -96,11 +97,20 @@ def first_annotations(annotations: Annotations) -> FirstAnnotations:
 
 
 def agreement(annotations: Annotations) -> BeyondChance:
-    """Return the agreement of workers beyond chance.
+    """Return the agreement of workers beyond chance, which is kept as long as the annotations are.
 
     Args:
         annotations: of named workers.
     """
+    if annotations not in _known:
+        _known[annotations] = _agreement(annotations)
+    return _known[annotations]
+
+
+_known: WeakKeyDictionary[Annotations, BeyondChance] = WeakKeyDictionary()
+
+
+def _agreement(annotations: Annotations) -> BeyondChance:
     given, n_classes = first_annotations(annotations), annotations.n_classes
     counts = cross_counts((annotations.n_workers, n_classes), given.worker, given.label)
     shares = counts / np.maximum(counts.sum(1), 1)[:, None]
@@ -149,7 +159,7 @@ def by_chance(annotations: Annotations) -> float:
         or (annotations.abstains and annotations.informative)
         or annotations.evidence is not None
         or annotations.features is not None
-        or len(np.unique(annotations.task)) < FEWEST
+        or (np.bincount(annotations.task) > 0).sum() < FEWEST
     ):
         return 0.0
     found = agreement(annotations)

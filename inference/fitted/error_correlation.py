@@ -150,7 +150,9 @@ def _error_correlation(
         truths = _drawn(np.asarray(source.posterior, dtype=float)[chosen], rng, n_draws)
         if (truths == truths[0]).all():
             truths = truths[:1]
-        is_told = bool((told_label(annotations) >= 0)[np.unique(annotations.task)].all())
+        is_told = bool(
+            (told_label(annotations) >= 0)[np.bincount(annotations.task, minlength=annotations.n_tasks) > 0].all()
+        )
         sees_shared = is_told or source.shares_errors
     scored, annotations = annotations.scored, annotations.of_classes()
     if not chosen.all():

@@ -76,9 +76,11 @@ def _missing(annotations: Annotations, moving: np.ndarray) -> float:
 
     What a sure label tells is all there. Where workers have no names it is the share of all annotations.
     """
+    of_row = moving[annotations.task]
     weight = counts(annotations)
-    of_row = weight * moving[annotations.task]
     if annotations.worker is None:
-        return float(of_row.sum() / weight.sum())
-    n, of_moving = (np.bincount(annotations.worker, each) for each in (weight, of_row))
+        return float((weight * of_row).sum() / weight.sum())
+    worker, count = np.asarray(annotations.worker), annotations.count
+    n = np.bincount(worker, count, annotations.n_workers)
+    of_moving = np.bincount(worker[of_row], None if count is None else weight[of_row], annotations.n_workers)
     return float(np.quantile(of_moving[n > 0] / n[n > 0], MOST_WORKERS))

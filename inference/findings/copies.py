@@ -172,6 +172,7 @@ class _Given:
 
 def _given(annotations: Annotations) -> _Given | None:
     """The annotations of tasks that several workers annotated who gave several classes; None where nobody is left."""
+    annotations = _looked_at(annotations)
     j, k = annotations.n_workers, annotations.n_classes
     task, worker, label, share, is_first = _shares(annotations)
     n = np.bincount(worker[is_first], minlength=j)
@@ -179,17 +180,24 @@ def _given(annotations: Annotations) -> _Given | None:
     spread = np.sqrt(np.maximum(1 - (mean**2).sum(1), 0.0))
     kept = ((n >= COMMON) & (spread > 1e-6))[worker]
     spread[spread <= 1e-6] = 1.0  # of nobody who is kept
-    n_of_task = np.bincount(task[kept & is_first], minlength=annotations.n_tasks).astype(float)
-    order = np.random.default_rng(0).permutation(annotations.n_tasks)
-    is_looked_at = np.zeros(annotations.n_tasks, bool)
-    is_looked_at[order] = np.cumsum(n_of_task[order] ** 2) <= PRODUCTS
-    kept &= (is_looked_at & (n_of_task > 1))[task]
+    kept &= (np.bincount(task[kept & is_first], minlength=annotations.n_tasks) > 1)[task]
     if not kept.any():
         return None
-    is_looked_at = np.bincount(task[kept], minlength=annotations.n_tasks) > 0
-    place = np.cumsum(is_looked_at) - 1
-    n_tasks = int(is_looked_at.sum())
+    is_left = np.bincount(task[kept], minlength=annotations.n_tasks) > 0
+    place = np.cumsum(is_left) - 1
+    n_tasks = int(is_left.sum())
     return _Given(place[task[kept]], worker[kept], label[kept], share[kept], is_first[kept], mean, spread, n_tasks)
+
+
+def _looked_at(annotations: Annotations) -> Annotations:
+    """The annotations, or those of a random sample of tasks where they are many."""
+    n = np.bincount(np.asarray(annotations.task), minlength=annotations.n_tasks).astype(float)
+    if (n**2).sum() <= PRODUCTS:
+        return annotations
+    order = np.random.default_rng(0).permutation(annotations.n_tasks)
+    chosen = np.zeros(annotations.n_tasks, bool)
+    chosen[order] = np.cumsum(n[order] ** 2) <= PRODUCTS
+    return some_tasks(annotations, chosen)
 
 
 def _shares(annotations: Annotations) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

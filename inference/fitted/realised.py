@@ -35,7 +35,8 @@ def realised_accuracy(posterior: np.ndarray, annotations: Annotations, counted: 
         counted: whether a task's annotations count, ``(N,)``; all do by default.
     """
     annotations = annotations.of_classes()
-    right = np.asarray(posterior, dtype=float)[annotations.task, annotations.label]
+    cell = np.asarray(annotations.task) * np.int64(annotations.n_classes) + np.asarray(annotations.label)
+    right = np.ravel(posterior)[cell].astype(float)
     weight, worker = _weight(annotations, counted), np.asarray(annotations.worker)
     total, n = (np.bincount(worker, each, annotations.n_workers) for each in (right * weight, weight))
     return np.minimum(total / _n_or_nan(n), 1.0)  # up to the rounding of the posterior

@@ -19,6 +19,8 @@ standard errors above 0, and there is no doubt.
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary, ref
+
 import numpy as np
 from scipy import sparse
 from scipy.special import ndtr
@@ -34,23 +36,32 @@ FEW = 10  # workers under which a mean skill tells nothing of other workers
 def reversal_doubt(annotations: Annotations, posterior: np.ndarray) -> float:
     """The probability that workers of this kind are worse than chance in the mean, by these labels: from 0 to 1.
 
-    It is 0 where no worker is named, and of fewer than ten workers.
+    It is kept for the last labels of the annotations. It is 0 where no worker is named, and of fewer than ten workers.
 
     Args:
         annotations: the data.
         posterior: label probabilities, ``(N, K)``.
     """
-    annotations = annotations.of_classes()
+    known = _known.get(annotations)
+    if known is None or known[0]() is not posterior:
+        _known[annotations] = ref(posterior), _reversal_doubt(annotations.of_classes(), posterior)
+    return _known[annotations][1]
+
+
+_known: WeakKeyDictionary[Annotations, tuple[ref[np.ndarray], float]] = WeakKeyDictionary()
+
+
+def _reversal_doubt(annotations: Annotations, posterior: np.ndarray) -> float:
     if not annotations.named:
         return 0.0
     n_classes, task, worker = annotations.n_classes, np.asarray(annotations.task), np.asarray(annotations.worker)
-    right = np.asarray(posterior, dtype=float)[task, annotations.label]
-    weight = np.ones(len(task)) if annotations.count is None else np.asarray(annotations.count, dtype=float)
-    n = np.bincount(worker, weight, annotations.n_workers)
+    right = np.ravel(posterior)[task * np.int64(n_classes) + np.asarray(annotations.label)].astype(float)
+    weight = None if annotations.count is None else np.asarray(annotations.count, dtype=float)
+    n = np.bincount(worker, weight, annotations.n_workers).astype(float)
     gave = n > 0
     if gave.sum() < FEW:
         return 0.0
-    share = np.bincount(worker, weight * right, annotations.n_workers)[gave] / n[gave]
+    share = np.bincount(worker, right if weight is None else weight * right, annotations.n_workers)[gave] / n[gave]
     skill, n_gave = (share - 1 / n_classes) / (1 - 1 / n_classes), n[gave]
     mean = float(np.average(skill, weights=n_gave))
     variance = float(np.average((skill - mean) ** 2, weights=n_gave))

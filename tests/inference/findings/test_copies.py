@@ -11,6 +11,7 @@ from picked_findings import codes, findings_of
 
 import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, copies
+from crowdppl.inference.findings import copies as room
 from crowdppl.inference.findings.copies import AgreeingGroup, agreeing_groups, copying_groups, same_groups
 from crowdppl.inference.findings.copies_as_one import as_one
 
@@ -43,6 +44,16 @@ def copying(seed, n_tasks=200):
 
 def found_in(annotations):
     return [sorted(annotations.workers[j] for j in group.workers) for group in agreeing_groups(annotations)]
+
+
+def test_of_many_tasks_a_sample_finds_the_same_copies(monkeypatch):
+    annotations = copying(0, n_tasks=400)
+    (every,) = agreeing_groups(annotations)
+    monkeypatch.setattr(room, "PRODUCTS", 200 * len(JUDGES) ** 2)
+    (some,) = agreeing_groups(annotations)
+    assert some.n_tasks == 200 < every.n_tasks
+    assert some.workers.tolist() == every.workers.tolist()
+    assert some.within == pytest.approx(every.within, abs=0.05)
 
 
 def test_judges_that_copy_one_are_found_together():

@@ -60,9 +60,9 @@ def main(sizes: Sizes = None, views: bool = False, write: bool = False, alone: b
     )
     report.note(
         f"Dawid and Skene's story, {N_CLASSES} classes, {PER_TASK} annotations a task, {FEW} workers, or "
-        f"{MANY:,} of more than {LITTLE:,} annotations. The fit has its checks in it, which are run once more; each view "
-        "is asked for after those before it, with which it shares the draws around the mode. The comparison is with "
-        "one_coin."
+        f"{MANY:,} of more than {LITTLE:,} annotations. The fit has its checks in it, which are run once more; each "
+        "view is asked for after those before it, with which it shares the draws around the mode. The comparison is "
+        "with one_coin."
     )
     if write:
         report.write()

@@ -19,6 +19,7 @@ from .frames import as_frame, listed, read_csv_tables, row_and_line, take_column
 from .ids import Ids
 from .json_files import JSON
 from .kinds import MOST_CLASSES, encode_labels, fraction_text, listed_classes, stated_classes, whole_as_integers
+from .question_classes import with_scales
 from .questions import QUESTION, long_of_wide, paired
 from .text import decimal_numbers
 from .text_files import check_roles, suffix_of
@@ -206,6 +207,9 @@ def csv_fields(
     if question is not None and not isinstance(question, str):
         columns["label"] = list(question)
     table, truth = read_csv_tables(path, gold if together else None, separator, columns, encoding)
+    if question is not None and isinstance(options.get("classes"), Mapping | None):
+        named = {value for value in listed_classes(options) or () if isinstance(value, str)}
+        table, truth = with_scales(table, truth, question, columns["label"], named, options.get("abstain"))
     if truth is not None:
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator, encoding)}
     where = row_and_line(path, separator, encoding)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from .abstentions import abstentions_of
 from .columns import Column, type_hint
@@ -14,6 +15,7 @@ from .errors import AnnotationError, unknown_name, warn
 from .ids import Ids
 from .kinds import KINDS, NOMINAL, Kind, Nominal, kind_of, stated_classes
 from .questions import Units
+from .text import are_digits
 
 SHOWN = 5  # classes, or questions, that a sentence lists
 
@@ -203,6 +205,63 @@ def groups_of(used: np.ndarray) -> list[list[int]]:
         members = sorted([question, *(each for _, of in shared for each in of)])
         groups.append((np.logical_or.reduce([labels, *(each for each, _ in shared)]), members))
     return sorted((members for _, members in groups), key=lambda members: members[0])
+
+
+def with_scales(
+    table: pd.DataFrame,
+    gold: pd.DataFrame | None,
+    question: Any,
+    label: Any,
+    text: Iterable[str] = (),
+    abstain: Any = None,
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Return tables of a text file in which labels of questions that have whole numbers alone are numbers.
+
+    A column of labels is text where any label is; a question that shares no label with others is read as if alone.
+
+    Args:
+        table: with a row for each annotation, or with a column for each question.
+        gold: the gold labels in the same form; None where there are none.
+        question: the column of questions, or several columns, one for each question.
+        label: the column of labels, where there is one column of questions.
+        text: labels that stay text, since they are listed so.
+        abstain: the values that are no class.
+    """
+    if isinstance(question, str) and not {question, label} <= set(table.columns):
+        return table, gold
+    answers = [label] if isinstance(question, str) else [name for name in question if name in table.columns]
+    if all(pd.api.types.is_numeric_dtype(table[name]) for name in answers):
+        return table, gold
+    silent = {str(value) for value in abstentions_of(abstain)}
+    if isinstance(question, str):
+        found = {name: set(own.dropna()) - silent for name, own in table.groupby(question, sort=False)[label]}
+    else:
+        found = {name: set(table[name].dropna()) - silent for name in answers}
+    every = list(dict.fromkeys(value for values in found.values() for value in values))
+    if not all(isinstance(value, str) for value in every):
+        return table, gold
+    used = np.array([[value in values for value in every] for values in found.values()], bool)
+    groups, names = groups_of(used), list(found)
+    labels = [[every[at] for at in np.flatnonzero(used[group].any(0))] for group in groups]
+    of_numbers = [
+        group for group, own in zip(groups, labels, strict=True) if are_digits(own) and not set(text) & set(own)
+    ]
+    scales = {names[place] for group in of_numbers for place in group} if len(groups) > 1 else set()
+
+    def made(values: pd.Series, is_scale: np.ndarray) -> pd.Series:
+        pairs = zip(values, is_scale, strict=True)
+        numbers = [int(y) if own and isinstance(y, str) and are_digits([y]) else y for y, own in pairs]
+        return pd.Series(numbers, values.index, dtype=object)
+
+    def read(each: pd.DataFrame) -> pd.DataFrame:
+        if isinstance(question, str):
+            if not {question, label} <= set(each.columns):
+                return each
+            return each.assign(**{label: made(each[label], each[question].isin(scales).to_numpy(dtype=bool))})
+        chosen = [name for name in answers if name in scales and name in each.columns]
+        return each.assign(**{name: made(each[name], np.ones(len(each), bool)) for name in chosen})
+
+    return (table, gold) if not scales else (read(table), None if gold is None else read(gold))
 
 
 def within(shares: np.ndarray, kind: Kind, question: np.ndarray | None) -> np.ndarray:

@@ -145,12 +145,16 @@ def probabilities(of: Posterior) -> np.ndarray:
     block = max(BLOCK, n_workers)
     for first in range(0, len(label), block):
         rows = slice(first, first + block)
-        habit = _habit(n, worker[rows], label[rows], shares, chooses)
+        may_be = None if given.own is None else given.own[np.asarray(given.task)[rows]]
+        habit = _habit(n, worker[rows], label[rows], shares, chooses, may_be)
         logs = _log_probabilities(others[rows], habit, label[rows])
         for of_kind, values in zip(sums.T, logs, strict=True):
             of_kind += np.bincount(worker[rows], count[rows] * values, n_workers)
     nothing, looks, below = np.split(sums, [1, 1 + len(GRID)], axis=1)
-    by_rows = _beside_habit(tables, (n + 0.5) / (n.sum(1, keepdims=True) + 0.5 * n_classes))
+    by_rows = np.zeros(n_workers)
+    for own in _blocks(given):
+        habit = n[:, own] + 0.5
+        by_rows += _beside_habit(tables[:, own][:, :, own], habit / habit.sum(1, keepdims=True))
     evidence = np.stack(
         [
             nothing[:, 0],
@@ -160,7 +164,10 @@ def probabilities(of: Posterior) -> np.ndarray:
         1,
     )
     found = _mixture(looks, evidence)
-    wrong = found[:, OTHERWISE] * _probably_below(tables, _smoothed(n, shares), shares)
+    habits = _smoothed(n, shares)
+    for own in _blocks(given) if given.own is not None else ():
+        habits[:, own] /= habits[:, own].sum(1, keepdims=True)
+    wrong = found[:, OTHERWISE] * _probably_below(tables, habits, shares)
     found[:, BELOW] += wrong
     found[:, OTHERWISE] -= wrong
     found[n.sum(1) == 0] = np.eye(4)[LOOKS]
@@ -223,12 +230,28 @@ def _choose(n: np.ndarray, tables: np.ndarray, shares: np.ndarray) -> np.ndarray
     return np.asarray((n.max(1) >= NEARLY * total) & (of_main - total * shares[main] > CHOOSES * spread))
 
 
-def _habit(n: np.ndarray, worker: np.ndarray, label: np.ndarray, shares: np.ndarray, chooses: np.ndarray) -> np.ndarray:
-    """The habit of each row's worker by the worker's other annotations, ``(A, K)``."""
+def _blocks(given: Annotations) -> list[np.ndarray]:
+    """The classes of each question, as class indices; all classes where questions have no classes of their own."""
+    own = given.kind.own
+    return [np.arange(given.n_classes)] if own is None else [np.flatnonzero(row) for row in np.unique(own, axis=0)]
+
+
+def _habit(
+    n: np.ndarray,
+    worker: np.ndarray,
+    label: np.ndarray,
+    shares: np.ndarray,
+    chooses: np.ndarray,
+    own: np.ndarray | None,
+) -> np.ndarray:
+    """The habit of each row's worker by the worker's other annotations, ``(A, K)``, among the classes that may be."""
     others, row = n[worker], np.arange(len(label))
     others[row, label] = np.maximum(others[row, label] - 1, 0)
+    if own is not None:
+        others, shares = others * own, np.where(own, np.maximum(shares, CLOSE), 0.0)
+        shares /= shares.sum(-1, keepdims=True)
     habit = _smoothed(others, shares)
-    habit[chooses[worker]] = np.maximum(shares, CLOSE)
+    habit[chooses[worker]] = np.maximum(shares if own is None else shares[chooses[worker]], CLOSE)
     return habit.astype(np.float32)
 
 

@@ -4,9 +4,13 @@ The first K columns are classes. Where there are more, abstentions, the chance o
 that are no abstentions.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...data.kinds import NOMINAL, Kind
+
+TINY = 1e-30  # what is divided by at the least
 
 
 def scores(confusions: np.ndarray, shares: np.ndarray, kind: Kind = NOMINAL) -> dict[str, np.ndarray]:
@@ -18,12 +22,38 @@ def scores(confusions: np.ndarray, shares: np.ndarray, kind: Kind = NOMINAL) -> 
         kind: the kind of the labels, which may have scores of its own.
     """
     n_classes = confusions.shape[-2]
-    found = {"accuracy": accuracy(confusions, shares), "spammer_score": spammer_score(confusions)}
+    spammer = over_questions(lambda own, _: spammer_score(own), confusions, shares, kind)
+    found = {"accuracy": accuracy(confusions, shares), "spammer_score": spammer}
     if n_classes == 2:
         found |= {"sensitivity": sensitivity(confusions), "specificity": specificity(confusions)}
     if confusions.shape[-1] > n_classes:
         found |= {"abstention_rate": abstention_rate(confusions, shares)}
     return found | kind.worker_scores(confusions, shares)
+
+
+def over_questions(
+    score: Callable[[np.ndarray, np.ndarray], np.ndarray], confusions: np.ndarray, shares: np.ndarray, kind: Kind
+) -> np.ndarray:
+    """Return a score; where questions have classes of their own its mean over them, as frequent as their classes are.
+
+    Args:
+        score: of confusion matrices and shares, ``(..., J)``.
+        confusions: ``(..., J, K, L)``.
+        shares: of the classes, ``(K,)`` or ``(J, K)``.
+        kind: of the labels.
+    """
+    n_classes, n_categories = confusions.shape[-2:]
+    if kind.own is None:
+        return score(confusions, shares)
+    total = weight = np.zeros(())
+    for row in kind.own:
+        chosen = np.flatnonzero(row)
+        own = confusions[..., chosen, :][..., np.append(chosen, np.arange(n_classes, n_categories))]
+        own = own / np.maximum(own.sum(-1, keepdims=True), TINY)
+        asked = shares[..., chosen].sum(-1)
+        total = total + asked * score(own, shares[..., chosen] / np.maximum(asked, TINY)[..., None])
+        weight = weight + asked
+    return np.asarray(total / np.maximum(weight, TINY))
 
 
 def abstention_rate(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -113,14 +143,16 @@ def specificity(confusions: np.ndarray) -> np.ndarray:
     return given_a_class(confusions)[..., 0, 0]
 
 
-def more_scores(confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
+def more_scores(confusions: np.ndarray, shares: np.ndarray, kind: Kind = NOMINAL) -> dict[str, np.ndarray]:
     """The scores that come after those of :func:`scores`, by name, ``(..., J)`` each.
 
     Args:
         confusions: ``(..., J, K, L)``.
         shares: of the classes, ``(K,)``, or of the tasks that each worker is asked about, ``(J, K)``.
+        kind: the kind of the labels, which says where questions have classes of their own.
     """
-    return {"trace": trace(confusions), "informativeness": informativeness(confusions, shares)}
+    told = over_questions(informativeness, confusions, shares, kind)
+    return {"trace": trace(confusions), "informativeness": told}
 
 
 def trace(confusions: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
+from ...data.kinds import Kind
 from ...data.questions import Units
 from ..sources.on_disk import Files
 from . import confusion_scores
@@ -99,9 +100,10 @@ def worker_scores(
             fitted_of(fit)
         return frame.assign(realised_accuracy=realised_accuracy(fit.posterior, fit.annotations), **fit.rule.by_worker)
     if fit.only is not None:
-        more_scores = partial(confusion_scores.more_scores, shares=_shares_shown(fit))
+        more_scores = partial(confusion_scores.more_scores, shares=_shares_shown(fit), kind=fit.source.kind)
         frame = _with_scores(fit, frame, more_scores, interval)
-        frame = _with_scores(fit, frame, _rank_one, interval) if rank_one else frame
+        rank_one_scores = partial(_rank_one, shares=_shares_shown(fit), kind=fit.source.kind)
+        frame = _with_scores(fit, frame, rank_one_scores, interval) if rank_one else frame
     if fitted is not None and fitted.files is not None:
         return with_realised_accuracy(frame, realised_by_batch(fitted, fitted.files, misled))
     misled = (fit.misled or None) if misled is None else misled
@@ -252,8 +254,10 @@ def _few_at_a_time(
     return {name: np.concatenate([block[name] for block in blocks], axis=1) for name in blocks[0]}
 
 
-def _rank_one(confusions: np.ndarray) -> dict[str, np.ndarray]:
-    return {"rank_one_distance": confusion_scores.rank_one_distance(confusions)}
+def _rank_one(confusions: np.ndarray, shares: np.ndarray, kind: Kind) -> dict[str, np.ndarray]:
+    distance = confusion_scores.rank_one_distance
+    found = confusion_scores.over_questions(lambda own, _: distance(own), confusions, shares, kind)
+    return {"rank_one_distance": found}
 
 
 def with_realised_accuracy(

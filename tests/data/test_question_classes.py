@@ -149,3 +149,35 @@ def test_shares_within_a_question_are_of_its_classes_alone():
     assert found.sum(-1) == pytest.approx(1)
     assert found[0].tolist() == [0.5, 0.5, *[0.0] * 8]
     assert found[1].tolist() == pytest.approx([0, 0, *[0.2] * 5, 0, 0, 0])
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.data.errors.AnnotationWarning")
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_scale_in_a_text_file_is_of_numbers_beside_questions_of_text(tmp_path, wide):
+    table, question = TABLE, "question"
+    if wide:
+        table, question = TABLE.pivot(index=["task", "worker"], columns="question", values="label"), list(CLASSES)
+        table = table.reset_index()
+    table.to_csv(tmp_path / "rubric.csv", index=False)
+    gold = pd.DataFrame([(*pair, label) for pair, label in TRUTH.items()], columns=["task", "question", "label"])
+    gold.to_csv(tmp_path / "gold.csv", index=False)
+    annotations = cp.Annotations.from_csv(tmp_path / "rubric.csv", question=question)
+    assert classes_of(annotations) == CLASSES
+    assert annotations.question_classes("helpful")[1].in_order
+    if not wide:
+        with_gold = cp.Annotations.from_csv(tmp_path / "rubric.csv", question=question, gold=str(tmp_path / "gold.csv"))
+        np.testing.assert_array_equal(with_gold.gold, annotations.with_gold(TRUTH).gold)
+    text = {"helpful": ["1", "2", "3", "4", "5"]}
+    assert (
+        classes_of(cp.Annotations.from_csv(tmp_path / "rubric.csv", question=question, classes=text)) == CLASSES | text
+    )
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.data.errors.AnnotationWarning")
+def test_numbers_that_another_question_has_beside_text_stay_text(tmp_path):
+    table = TABLE[TABLE["question"] != "topic"].assign(label="1")
+    table.loc[table.index[::3], "label"] = "2"
+    table.loc[table["question"].eq("safe") & (table["worker"] == "w1"), "label"] = "unclear"
+    table.to_csv(tmp_path / "text.csv", index=False)
+    found = cp.Annotations.from_csv(tmp_path / "text.csv", question="question")
+    assert list(found.classes) == ["1", "2", "unclear"]

@@ -90,6 +90,20 @@ def test_a_worker_s_accuracy_is_of_the_question_s_classes(annotations, fit):
     assert not tables[:, ~blocks].any()
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_who_guesses_within_each_question_is_no_worker_who_knows_the_questions(fit):
+    table, rng = rubric(60, 6)[0], np.random.default_rng(1)
+    guesses = table["worker"] == "w0"
+    table.loc[guesses, "label"] = [rng.choice(np.array(CLASSES[q], object)) for q in table["question"][guesses]]
+    same = table["worker"] == "w1"
+    table.loc[same, "label"] = [CLASSES[q][-1] for q in table["question"][same]]
+    asked = cp.Annotations.from_frame(table, question="question", classes=CLASSES, ordered=ORDERS)
+    workers = cp.fit("dawid_skene", asked, progress=False).workers
+    assert workers["review"].tolist() == [True, True, False, False, False, False]
+    assert (workers["spammer_score"][:2] < 0.1).all()
+    assert (workers["spammer_score"][2:] > 0.25).all()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("story", "options"),

@@ -266,7 +266,7 @@ def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.nd
     rows, powers = rng.standard_gamma(concentration + one, dtype=one.dtype), np.empty_like(concentration)
     rng.standard_exponential(out=powers, dtype=one.dtype)
     powers /= concentration
-    np.log(rows, out=rows)
+    np.log(np.maximum(rows, SMALLEST, out=rows), out=rows)
     rows -= powers
     rows -= reduce(np.maximum, np.moveaxis(rows, -1, 0))[..., None]  # along an axis so short NumPy is slow
     np.exp(rows, out=rows)

@@ -13,7 +13,9 @@ Which of the two sides is right is not told by it, and nothing at all where no t
 Workers whose annotations are the same on many tasks, where every other worker's differ, need no second other: each of
 two who err by :math:`e` independently of each other differs from the other in about :math:`2e` of the tasks, so that
 nearly none means nearly no error. Either they know the truth, and the others err many times as often, or they copy.
-Differing is compared with that by chance, as in Cohen's kappa, and question by question.
+Differing is compared with that by chance, as in Cohen's kappa, and question by question. On fewer tasks workers who
+give always the same are compared with what the product allows for, :math:`w = b^2 / o`: by how probable it is that
+independent workers who agree so with the others do so.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ LOOKED_AT = 20_000  # tasks that a group shares: of more a sample
 PRODUCTS = 2e7  # of two annotations of one task, about: of more tasks a sample is looked at
 TESTED = 50  # groups, the largest first
 TIMES = (10.0, 20.0)  # as often as the same workers differ, any other differs from them: with and without others' word
+RARE = 0.05  # probability that independent workers give always the same, of all who do together
 NEARNESS = TIMES[0] * 2.0 ** np.arange(8)  # parts of the differing by chance at which workers are linked as the same
 
 
@@ -148,6 +151,15 @@ def _same(given: _Given | None, question: Hashable) -> Iterator[AgreeingGroup]:
             shared = _of_shared_tasks(given, is_member)
             if times >= TIMES[1] or (times >= TIMES[0] and _errs(shared, is_member)):
                 yield replace(_described(shared, group), question=question)
+                taken |= is_member
+    alike = pairs.linked(pairs.same > pairs.n - 0.5)
+    for group in alike:
+        is_member = np.isin(np.arange(len(taken)), group)
+        if not (taken & is_member).any():
+            shared = _of_shared_tasks(given, is_member)
+            found = replace(_described(shared, group), question=question)
+            if _is_too_alike(shared, found, pairs, RARE / len(alike)):
+                yield found
                 taken |= is_member
 
 
@@ -424,6 +436,26 @@ def _errs(given: _Given, is_member: np.ndarray) -> bool:
     """
     sides = _resampled(given, is_member)
     return sides is not None and _is_above_zero((sides[2] - sides[1] ** 2)[None])
+
+
+def _is_too_alike(given: _Given, group: AgreeingGroup, pairs: _PairsOfWorkers, rare: float) -> bool:
+    """Return whether workers give always the same, and too often for independent ones who agree so with the others.
+
+    Args:
+        given: the annotations of the tasks that members share.
+        group: the workers.
+        pairs: of all workers.
+        rare: probability of it from which on it is not.
+    """
+    is_member = np.isin(np.arange(len(given.mean)), group.workers)
+    inside = np.flatnonzero(is_member[pairs.first] & is_member[pairs.second])
+    if (pairs.same[inside] < pairs.n[inside] - 0.5).any() or (sides := _resampled(given, is_member)) is None:
+        return False
+    _, between, among = sides
+    expected = np.where(among > 0, np.clip(between / np.sqrt(np.maximum(among, 1e-9)), 0.0, 1.0) ** 2, 1.0)
+    scale = given.spread[pairs.first[inside]] * given.spread[pairs.second[inside]]
+    share = np.clip(pairs.by_chance[inside, None] + scale[:, None] * expected, group.outside, 1.0)
+    return bool(((share ** pairs.n[inside, None]).mean(1) < rare).all())
 
 
 def _resampled(given: _Given, is_member: np.ndarray) -> np.ndarray | None:

@@ -114,14 +114,15 @@ def _by_findings(of: Posterior | Fitted) -> dict[str, str]:
     for finding in findings(of):
         if finding.code == "constant_workers":
             gone = finding.values.get("left_out", False)
-            so = "; its annotations are left out, and its figures are the prior's" * gone
+            so = "; its annotations are left out, and nothing else is said of it" * gone
             for name, given in zip(finding.values["workers"], finding.values["classes"], strict=True):
                 reasons[name_text(name)] = f"gives {name_quoted(given)} whatever the task{so}"
         elif finding.code == "copies":
             names: list[Hashable] = finding.values["workers"]
+            asked = f" of question {finding.values['question']!r}" if "question" in finding.values else ""
             for name in names:
                 others = [other for other in names if other != name]
-                said = f"may copy, or be copied by, {listed(others)}: {finding.values['within']:.0%} the same"
+                said = f"may copy, or be copied by, {listed(others)}: {finding.values['within']:.0%} the same{asked}"
                 reasons.setdefault(name_text(name), said)
     return reasons
 

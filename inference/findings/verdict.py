@@ -131,7 +131,8 @@ def verdict(of: Posterior) -> Verdict:
         why.append(clause(gold_accuracy(of)))
     labels, workers = _labels(of), _workers(of)
     if gap:
-        labels = (f"By the gold tasks the probabilities are too high by {gap:.0%}, so that more are doubtful.", *labels)
+        points = f"{100 * gap:.0f} percentage points"
+        labels = (f"By the gold tasks the probabilities are too high by {points}, so that more are doubtful.", *labels)
     return Verdict(trust, tuple(why), labels, workers, _next(annotations))
 
 

@@ -27,7 +27,8 @@ def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
     """The scores that follow from the confusion matrices alone: the first columns of :func:`worker_scores`.
 
     By worker: annotations, accuracy, spammer_score, with two classes sensitivity and specificity, and with abstentions
-    abstention_rate; each with low and high.
+    abstention_rate; each with low and high. They are NaN of workers whose annotations were left out, since these give
+    one class whatever the task.
 
     Raises:
         AnnotationError: the annotations name no workers.
@@ -37,7 +38,20 @@ def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
     frame = pd.DataFrame(index=source.workers.to_index("worker"))
     frame["annotations"] = source.n_by_worker().astype(int)
     scores = partial(confusion_scores.scores, shares=_shares_shown(fit), kind=source.kind)
-    return with_groups(_with_scores(fit, frame, scores, interval), fit)
+    return with_groups(_without_left_out(_with_scores(fit, frame, scores, interval), fit), fit)
+
+
+def _without_left_out(frame: pd.DataFrame, fit: Posterior | Fitted) -> pd.DataFrame:
+    """The scores without those of workers whose annotations were left out of the fit, which would be the prior's."""
+    if isinstance(fit, Posterior) and fit.rule is not None:
+        return frame
+    fitted = fit.heaviest[1] if isinstance(fit, Posterior) else fit
+    found = [each.values for each in fitted.findings if each.code == "constant_workers"]
+    names = {str(name) for values in found if values.get("left_out") for name in values["workers"]}
+    if names:
+        scores = [name for name in frame.columns if frame[name].dtype.kind == "f"]
+        frame.loc[[str(name) in names for name in frame.index], scores] = np.nan
+    return frame
 
 
 def worker_scores(
@@ -110,6 +124,7 @@ def worker_scores(
     estimate = realised_accuracy(fit.allowing_for(misled).posterior, fit.annotations)
     draws = np.concatenate(list(_realised_accuracy_draws(fit, misled)))
     frame = with_realised_accuracy(frame, estimate, interval_around(fit, estimate, draws[None], interval))
+    frame = _without_left_out(frame, fit)
     if fit.only is None:
         return with_groups(frame, fit)
     frame = _with_error_correlation(fit, frame, interval)

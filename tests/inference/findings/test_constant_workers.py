@@ -33,6 +33,9 @@ def test_labels_follow_the_others_where_constant_workers_are_left_out(story, cro
     names = np.array(list(crowd.workers))[np.asarray(crowd.worker)]
     without = cp.fit(story, crowd.without_gold().rows(names >= 10), progress=False)
     np.testing.assert_array_equal(fit.posterior, without.posterior)
+    scores = fit.workers.drop(columns=["annotations", "review", "reason"])
+    assert scores.loc[finding.values["workers"]].isna().all(None)  # and not the prior's
+    assert scores["accuracy"].notna().sum() == crowd.n_workers - 10
     assert fit.annotations.n_annotations == round(crowd.n_annotations * (1 - finding.values["share"]))
 
 

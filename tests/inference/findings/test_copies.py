@@ -135,6 +135,26 @@ def test_the_copy_of_an_able_worker_is_found_among_others_who_are_nearly_as_able
     ]
 
 
+def with_a_copy(seed, n_tasks=100):
+    """Ten workers who are right in .6 to .85, four on each task, and one who gives what the last of them gives."""
+    accuracy = np.random.default_rng(seed).uniform(0.6, 0.85, 10)
+    given = independent(accuracy, seed, n_tasks, 3, per_task=4)
+    return crowd(np.column_stack([given, given[:, -1]]))
+
+
+def test_the_copy_of_an_ordinary_worker_is_found_on_some_forty_tasks():
+    found = [[group.workers.tolist() for group in same_groups(with_a_copy(seed))] for seed in range(20)]
+    assert np.mean([each == [[9, 10]] for each in found]) >= 0.7
+    assert all(each in ([[9, 10]], []) for each in found)
+
+
+@pytest.mark.parametrize(("accuracy", "n_classes"), [((0.9, 0.99), 3), ((0.5, 0.99), 3), ((0.9, 1.0), 2)])
+def test_able_workers_who_always_agree_are_no_copies(accuracy, n_classes):
+    each = (np.random.default_rng(seed).uniform(*accuracy, 8) for seed in range(20))
+    crowds = [crowd(independent(able, seed, 100, n_classes, per_task=4)) for seed, able in enumerate(each)]
+    assert sum(len(same_groups(one)) > 0 for one in crowds) <= 1
+
+
 def test_workers_who_give_the_same_among_others_who_do_so_too_are_no_copies():
     given = independent([1.0, 1.0, 0.99, 0.98], 0, 1000, n_classes=5)
     assert same_groups(crowd(given)) == []

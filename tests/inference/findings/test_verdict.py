@@ -68,7 +68,7 @@ def test_gold_labels_that_the_fit_does_not_use_speak_for_or_against_it(healthy):
     assert "85% of 40 gold tasks are right, and the probabilities say 9" in care.why[0]
     assert no.trust == "no"
     assert no.why[0].startswith("50% of 40 gold tasks are right")
-    assert re.match(r"By the gold tasks the probabilities are too high by 4\d%", no.labels[0])
+    assert re.match(r"By the gold tasks the probabilities are too high by 4\d percentage points", no.labels[0])
     assert not any("By the gold tasks" in said for said in trusted(0).labels)
     assert UNSEEN in healthy.verdict.why
     assert UNSEEN not in trusted(0).why

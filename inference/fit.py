@@ -10,8 +10,7 @@ import pandas as pd
 
 from ..data import Annotations, unknown_name
 from ..data.errors import AnnotationError, UnknownNameError, check_name
-from ..data.exports.reading import read
-from ..data.frames import is_frame
+from ..data.exports.reading import read_if_needed
 from ..data.numbers import truth_value, whole_number
 from ..data.partitions import partitions_of
 from ..data.scan import Scan, scan
@@ -301,12 +300,6 @@ def _with_quality(annotations: Any, quality: str) -> Any:
 
 def _annotations_of(data: Any, *, tell: bool) -> Any:
     """Return the annotations in a path, a table or records; anything else as it is."""
-    if isinstance(data, Annotations | Scan):
-        return data
-    if partitions_of(data) is not None:
+    if not isinstance(data, Annotations | Scan) and partitions_of(data) is not None:
         return scan(data)
-    if isinstance(data, PathLike):
-        data = os.fspath(data)
-    if isinstance(data, str | Mapping | list) or hasattr(data, "to_pandas") or is_frame(data):
-        return read(data, tell=tell)
-    return data  # refused where it is fitted
+    return read_if_needed(data, tell=tell)  # what is neither is refused where it is fitted

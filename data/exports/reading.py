@@ -22,7 +22,7 @@ from ..columns import Where, missing_values, row_number
 from ..description import count_text
 from ..errors import AnnotationError, check_name, warn
 from ..excel import EXCEL, read_excel
-from ..frames import read_parquet_table, read_text_table, row_and_line
+from ..frames import is_frame, read_parquet_table, read_text_table, row_and_line
 from ..json_files import read_json
 from ..kinds import listed_classes
 from ..long import csv_fields, long_fields
@@ -83,6 +83,20 @@ class Table:
     what: str  # what messages call it
     where: Where | None = None  # says where a row is, for messages
     path: Path | None = None  # the text file that it was read from; None for tables that have types of their own
+
+
+def read_if_needed(data: Any, *, tell: bool = True) -> Any:
+    """The annotations in a path, a table or records; anything else as it is.
+
+    Args:
+        data: as of :func:`read`, or annotations.
+        tell: whether to say what was taken for what.
+    """
+    if isinstance(data, str | os.PathLike | Mapping | list) or (
+        not isinstance(data, Annotations) and (hasattr(data, "to_pandas") or is_frame(data))
+    ):
+        return read(os.fspath(data) if isinstance(data, os.PathLike) else data, tell=tell)
+    return data
 
 
 def read(

@@ -15,6 +15,7 @@ from ...data.agreement import METRICS, VoteAgreement, beyond_chance, class_weigh
 from ...data.arrays import counts, cross_counts
 from ...data.cards import never_raising
 from ...data.description import count_text
+from ...data.exports.reading import read_if_needed
 from ..fitted.error_correlation import error_correlation
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, checked_tail, known_quantiles
@@ -128,7 +129,7 @@ PAIR_MEAN = (len(BY_VOTES),)  # the place of Cohen's kappa
 
 
 def agreement(
-    annotations: Annotations,
+    annotations: Annotations | Any,
     fit: Posterior | Fitted | None = None,
     *,
     metric: str | None = None,
@@ -150,7 +151,7 @@ def agreement(
     5.2): the kappa of a pair with few tasks in common is too small in a resample, as it is in the annotations.
 
     Args:
-        annotations: of any kind of label.
+        annotations: of any kind of label; or a table or a path, of which :func:`.read` makes such.
         fit: a fit of them. It gives ``even_classes``: tasks are weighed by their label probabilities such that each
             class weighs as much; and, of one story, ``expected``: the coefficients of up to 50 replicates of the
             annotations (posterior predictive).
@@ -177,6 +178,7 @@ def agreement(
         >>> cp.agreement(cp.load_dataset("anesthesia")).table["estimate"].round(3).to_dict()["alpha"]
         0.583
     """
+    annotations = read_if_needed(annotations)
     if not isinstance(annotations, Annotations):
         raise TypeError(f"annotations are needed, got a {type(annotations).__name__}")
     tail = checked_tail(interval)

@@ -229,3 +229,14 @@ def test_the_command_refuses_what_it_cannot_measure(tmp_path, labels, options, s
     done = crowdppl("agreement", tmp_path / "scores.csv", *options)
     assert done.exit_code == 2
     assert said in " ".join(done.output.split())
+
+
+def test_agreement_takes_what_a_fit_takes(tmp_path):
+    annotations = cp.load_dataset("anesthesia")
+    frame, path = annotations.to_frame(), tmp_path / "ratings.csv"
+    frame.to_csv(path, index=False)
+    for given in (frame, path, str(path)):
+        table = cp.agreement(given, metric="nominal", draws=20).table
+        pd.testing.assert_frame_equal(table, cp.agreement(annotations, metric="nominal", draws=20).table)
+    with pytest.raises(TypeError, match="got a int"):
+        cp.agreement(3)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from .. import __version__
 from ..data.errors import AnnotationError, check_name
@@ -35,7 +36,28 @@ from .request import CommandWithSettings, Request, takes_request
 from .stream import saying_how_to_go_on, scan_of
 from .terminal import doing, frame_table, plain_messages, show_result, starting, stdout
 
+ELSEWHERE = {
+    "check": "crowdppl report FILE checks a fit",
+    "compare": "crowdppl report FILE --story dawid_skene --story one_coin compares stories",
+    "plot": "crowdppl fit FILE --plot draws the workers, and crowdppl report FILE all pictures",
+    "score": "crowdppl fit FILE --gold GOLD compares labels with gold labels",
+    "workers": "crowdppl fit FILE writes workers.csv",
+}
+"""Names that are no commands, each with what does what it says."""
+
+
+class _Commands(TyperGroup):
+    """The commands; of a name that is none it says what does it."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        found = super().get_command(ctx, cmd_name)
+        if found is None and (said := ELSEWHERE.get(cmd_name)) is not None:
+            ctx.fail(f"No such command {cmd_name!r}: {said}")
+        return found
+
+
 app = typer.Typer(
+    cls=_Commands,
     add_completion=True,
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,

@@ -1,8 +1,12 @@
 """Error messages name the command line's options where they would name Python's arguments."""
 
+import re
+
 import pytest
+from command_line import crowdppl, refused
 
 from crowdppl.cli.advice import for_the_shell
+from crowdppl.cli.commands import ELSEWHERE
 from crowdppl.data.kinds import fraction_text
 
 
@@ -89,3 +93,15 @@ from crowdppl.data.kinds import fraction_text
 )
 def test_advice_is_given_in_options(in_python, on_the_command_line):
     assert for_the_shell(in_python) == on_the_command_line
+
+
+@pytest.mark.parametrize(("name", "said"), ELSEWHERE.items())
+def test_a_name_that_is_no_command_is_told_what_does_what_it_says(name, said):
+    assert said in refused(name, "a.csv")
+    command, options = said.split()[1], re.findall(r"--[a-z]+", said)
+    shown = crowdppl(command, "--help").output
+    assert all(option in shown for option in options)
+
+
+def test_a_name_near_a_command_is_told_the_command():
+    assert "Did you mean 'fit'?" in refused("fti", "a.csv")

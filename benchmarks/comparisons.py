@@ -8,6 +8,7 @@ with γ from 0.6 to 1, and 0 for the third of the judges who guess, where there 
 """
 
 import warnings
+from itertools import permutations, product
 from pathlib import Path
 
 import choix
@@ -35,12 +36,13 @@ PRIORS = (
 FLAT = 100.0  # standard deviation of a prior that says nearly nothing
 
 
-def main(seeds: int = 20, simulations: int = 200, readings: bool = True, write: bool = False) -> None:
+def main(seeds: int = 20, simulations: int = 200, draws: int = 8, readings: bool = True, write: bool = False) -> None:
     """Measure, and print what was found.
 
     Args:
         seeds: simulated crowds of each size.
         simulations: of which the coverage of intervals is counted.
+        draws: simulated crowds of preferences, and of items with features.
         readings: fit judges_llmbar read as labels and as comparisons, too, which takes minutes.
         write: refresh this section of RESULTS.md.
     """
@@ -63,6 +65,14 @@ def main(seeds: int = 20, simulations: int = 200, readings: bool = True, write: 
     methods = ("em", "svi", "nuts")
     report.table("Coverage of 90 % intervals of scores", [coverage(method, simulations) for method in methods])
     report.table("pairs_pandalm and pairs_music", real())
+    report.table(
+        f"Scores of 8 items by 3 judges who draw each preference from them, with 5 % ties; mean of {draws} crowds",
+        preferring(draws),
+    )
+    report.table(
+        f"Items with few comparisons or none, whose scores follow two features but for 0.3; mean of {draws} crowds",
+        by_features(draws),
+    )
     if readings:
         report.table("judges_llmbar by auto, no gold label in view", llmbar())
     if write:
@@ -207,6 +217,75 @@ def scores_by(method: str, frame: pd.DataFrame) -> pd.Series:
         return cp.fit("dawid_skene", annotations, seed=0, progress=False).derived["score"].to_series()
     sides = {"left": evalica.Winner.X, "right": evalica.Winner.Y, "tie": evalica.Winner.Draw}
     return evalica.bradley_terry(frame["left"], frame["right"], [sides[label] for label in frame["label"]]).scores
+
+
+def preferring(draws: int) -> list[dict[str, object]]:
+    """The regression of scores on the true ones, and the share of ties, by what is taken for a task."""
+    found = []
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        score = rng.normal(0, 1.2, 8)
+        rows = []
+        for (one, two), again, judge in product(permutations(range(8), 2), range(6), "uvw"):
+            better = rng.random() < 1 / (1 + np.exp(score[two] - score[one]))
+            said = "tie" if rng.random() < 0.05 else "left" if better else "right"
+            rows.append((f"{min(one, two)} {max(one, two)} {again}", f"i{one}", f"i{two}", judge, said))
+        frame = pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"])
+        own = frame.assign(task=range(len(frame)))
+        for read, table, story, options in (
+            ("dawid_skene, a pair is a task", frame, "dawid_skene", {}),
+            ("dawid_skene, a prior of half the weight", frame, "dawid_skene", {"diagonal": 1.0, "off_diagonal": 0.25}),
+            ("one_coin, a pair is a task", frame, "one_coin", {}),
+            ("one_coin, an annotation is a task, and right", own, "one_coin", {"right": 1000.0, "wrong": 1.0}),
+        ):
+            annotations = cp.Annotations.from_comparisons(table)
+            fit = cp.fit(story, annotations, seed=0, progress=False, **options)
+            scores = item_ranking(fit, 0.9).loc[[f"i{item}" for item in range(8)]]
+            centred = score - score.mean()
+            found.append(
+                {
+                    "read": read,
+                    "slope": np.polyfit(score, scores["score"], 1)[0],
+                    "labels that are ties, %": 100 * float(fit.posterior[:, 2].mean()),
+                    "covered, %": 100 * scores["score_low"].lt(centred).mul(scores["score_high"].gt(centred)).mean(),
+                }
+            )
+    means = pd.DataFrame(found).groupby("read", sort=False).mean()
+    return [{"read": read, **row} for read, row in means.iterrows()]
+
+
+def by_features(draws: int, items: int = 20, few: int = 6) -> list[dict[str, object]]:
+    """Errors of the scores of items that were compared twice, or never, with and without the items' features."""
+    found = []
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        names = [f"i{item:02}" for item in range(items)]
+        about = pd.DataFrame(rng.normal(size=(items, 2)), names, ["one", "two"])
+        score = about.to_numpy() @ np.array([1.2, -0.8]) + rng.normal(0, 0.3, items)
+        often, seldom, never = np.split(np.arange(items), [items - few, items - few // 2])
+        pairs = [rng.choice(often, 2, replace=False) for _ in range(400)]
+        pairs += [(item, other) for item in seldom for other in rng.choice(often, 2, replace=False)]
+        rows = []
+        for task, (one, two) in enumerate(pairs):
+            better = one if rng.random() < 1 / (1 + np.exp(score[two] - score[one])) else two
+            for judge in "uvw":
+                said = better if rng.random() < 0.85 else one + two - better
+                rows.append((task, names[one], names[two], judge, names[said]))
+        frame = pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"])
+        for how, options in (("no features", {}), ("item_features=", {"item_features": about})):
+            annotations = cp.Annotations.from_comparisons(frame, **options)
+            table = item_ranking(cp.fit("one_coin", annotations, seed=0, progress=False), 0.9).reindex(names)
+            ours, known = table["score"], score - score[often].mean()
+            error = (ours - ours.iloc[often].mean() - known).pow(2)  # from the mean of those that both ways know
+            found.append(
+                {"scores by": how}
+                | {
+                    f"error of items compared {times}": np.sqrt(error.iloc[which].mean())
+                    for times, which in (("often", often), ("twice", seldom), ("never", never))
+                }
+            )
+    means = pd.DataFrame(found).groupby("scores by", sort=False).mean()
+    return [{"scores by": how, **row} for how, row in means.iterrows()]
 
 
 def llmbar() -> list[dict[str, object]]:

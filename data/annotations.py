@@ -541,8 +541,15 @@ class Annotations(Constructors):
     def krippendorff_alpha(self) -> float:
         """Return Krippendorff's alpha: 1 where all agree, 0 where they agree as often as by chance.
 
-        Two classes disagree by the distance of the labels' kind. Abstentions are missing values.
+        Two classes disagree by the distance of the labels' kind. Abstentions are missing values. Where questions have
+        classes of their own it is the mean of the questions' alphas by their tasks with two annotations or more.
         """
+        if self.kind.by_question:
+            own = [self.of_question(name) for name in self.questions]
+            alphas = np.array([each.krippendorff_alpha() for each in own])
+            n = np.array([(each.votes().sum(-1) > 1).sum() for each in own])
+            known = np.isfinite(alphas) & (n > 0)
+            return float(np.average(alphas[known], weights=n[known])) if known.any() else float("nan")
         return krippendorff_alpha(self.votes(), self.kind)
 
     def describe(self) -> pd.Series:
@@ -561,6 +568,7 @@ class Annotations(Constructors):
             gold=self.gold,
             seconds=None if self.seconds is None else np.asarray(self.expanded().seconds),
             kind=Ordered() if self.scored else self.kind,
+            alpha=self.krippendorff_alpha() if self.kind.by_question else None,
         )
 
     def _n_repeated(self) -> tuple[int, int]:

@@ -32,6 +32,7 @@ def facts(
     gold: np.ndarray | None = None,
     seconds: np.ndarray | None = None,
     kind: Kind = NOMINAL,
+    alpha: float | None = None,
 ) -> pd.Series:
     """Return sizes, annotations per task and worker, repeats, gold, agreement and class shares by name.
 
@@ -45,6 +46,7 @@ def facts(
         gold: the gold label of each task, shape (N,), −1 where it is unknown; None where there are none.
         seconds: how long each annotation took, NaN where it is unknown; None where no times were given.
         kind: the kind of the labels, which agreement is measured by.
+        alpha: Krippendorff's alpha where it is no matter of the counts alone.
     """
     total, votes = int(counts.sum()), counts[:, : len(classes)]
     found: dict[str, Any] = {
@@ -61,7 +63,7 @@ def facts(
     found["share of tasks with gold"] = 0.0 if gold is None else float(np.mean(gold >= 0))
     if seconds is not None:
         found["seconds per annotation, median"] = _median_known(seconds)
-    found["Krippendorff's alpha"] = krippendorff_alpha(votes, kind)
+    found["Krippendorff's alpha"] = krippendorff_alpha(votes, kind) if alpha is None else alpha
     if len(abstentions):
         found["share of abstentions"] = float(1 - votes.sum() / total)
         found["tasks with abstentions only"] = int(((votes.sum(1) == 0) & (counts.sum(1) > 0)).sum())

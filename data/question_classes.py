@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -48,6 +48,18 @@ class ByQuestion(Nominal):
         for question, classes in enumerate(self.of):
             own[question, list(classes)] = True
         return None if own.all() else own
+
+    def values(self, classes: Sequence[Any]) -> np.ndarray:
+        """Refuse: the classes of all questions together have no mean.
+
+        Raises:
+            AnnotationError: always.
+        """
+        raise AnnotationError(
+            f"the classes of all questions together, {_listing(classes)}, have no order, and so no mean: take one "
+            "question, annotations.of_question(name), or say which question's classes have an order by "
+            "ordered={question: [...]}, all classes from the least to the greatest"
+        )
 
     def of_question(self, question: int) -> Kind:
         """Return the kind of one question's labels."""

@@ -30,18 +30,25 @@ def no_agreement(of: Labels) -> Iterator[Said]:
     if found.z >= BY_CHANCE or not np.isfinite(found.share_se):
         return
     upper = found.share + 2 * found.share_se
-    shares = crowd.given.votes().sum(0)
-    guess, confidence = float(shares.max() / max(shares.sum(), 1)), float(crowd.posterior.max(1).mean())
+    asked = crowd.given.question
+    votes = crowd.given.votes()
+    shares = (
+        np.stack([votes[asked == q].sum(0) for q in range(len(crowd.given.questions))])
+        if asked is not None
+        else votes.sum(0)[None]
+    )
+    guess, confidence = float(shares.max(1).sum() / max(shares.sum(), 1)), float(crowd.posterior.max(1).mean())
     values = {"z": found.z, "correlation": found.share, "upper": upper, "confidence": confidence, "guess": guess}
     figures = (
         f"their agreement is {found.z:+.1f} standard deviations from chance, a correlation of two workers of "
         f"{found.share:+.2f}, at most {upper:.2f}"
     )
+    of_each = "" if asked is None else " of each question"
     if upper < NO_MORE:
         yield Said(
             f"workers agree on a task no more than if none of them looked at it: {figures}. The labels are said to be "
             f"right in {confidence:.0%}; nothing in the annotations says that they are right more often than the most "
-            f"frequent class, {guess:.0%} of the annotations",
+            f"frequent class{of_each}, {guess:.0%} of the annotations",
             f"Use none of these labels without gold labels. {HELP}",
             values,
         )

@@ -37,6 +37,7 @@ from scipy.special import ndtr
 
 from ...data import Annotations
 from ...data.arrays import cross_counts
+from ...data.questions import Units
 
 BY_CHANCE = 0.2  # probability that workers look at no task, before their annotations are seen
 FEWEST = 20  # tasks under which nothing is said
@@ -110,7 +111,14 @@ def agreement(annotations: Annotations) -> BeyondChance:
 _known: WeakKeyDictionary[Annotations, BeyondChance] = WeakKeyDictionary()
 
 
+def _of_each_question(annotations: Annotations) -> Annotations:
+    """The annotations by worker and question where questions have classes of their own, as nobody gives others."""
+    own = annotations.kind.own
+    return annotations if own is None or isinstance(annotations.workers, Units) else annotations.by_question()
+
+
 def _agreement(annotations: Annotations) -> BeyondChance:
+    annotations = _of_each_question(annotations)
     given, n_classes = first_annotations(annotations), annotations.n_classes
     counts = cross_counts((annotations.n_workers, n_classes), given.worker, given.label)
     shares = counts / np.maximum(counts.sum(1), 1)[:, None]
@@ -179,6 +187,7 @@ def takes_sides(annotations: Annotations) -> float:
     Args:
         annotations: of named workers.
     """
+    annotations = _of_each_question(annotations)
     first, n_classes = first_annotations(annotations), annotations.n_classes
     counts = cross_counts((annotations.n_workers, n_classes), first.worker, first.label)
     shares, most = counts / np.maximum(counts.sum(1), 1)[:, None], np.argsort(-counts.sum(1), kind="stable")[:COMPARED]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from ...data import Annotations
 from ...data.description import count_text
 from ...data.errors import check_name
 from ..fitted.confusion_scores import entropy
@@ -33,7 +34,8 @@ def plot_confusions(
     """Draw workers' confusion matrices, P(annotation | true class), as heat maps: a row for each true class.
 
     The columns are the classes and then the abstentions, where there are any. Of ordered classes a line parts the
-    errors by one class from the larger ones, and above the matrix is by how many classes an annotation is off.
+    errors by one class from the larger ones, and above the matrix is by how many classes an annotation is off. Where
+    questions have classes of their own, cells of two questions are blank.
 
     With up to ten classes the cells hold the probabilities and the bounds of their credible intervals. Above each
     matrix are the worker's number of annotations and accuracy: the probability that an annotation is right, of a task
@@ -79,6 +81,7 @@ def plot_confusions(
         fit.annotations.classes,
         categories=fit.annotations.verdicts().categories,
         distance=fit.annotations.kind.distance(fit.annotations.n_classes),
+        possible=_possible(fit.annotations),
         around=fit.with_uncertainty.confusion_draws[:, :, shown],
         interval=interval,
         heading=f"{'Confusion matrix' if len(shown) == 1 else 'Confusion matrices'} of "
@@ -101,6 +104,7 @@ def _draw_extremes(fit: Posterior, scores: pd.DataFrame, interval: float, axes: 
         fit.annotations.classes,
         categories=fit.annotations.verdicts().categories,
         distance=fit.annotations.kind.distance(fit.annotations.n_classes),
+        possible=_possible(fit.annotations),
         around=np.einsum("cdjkl,mj->cdmkl", fit.with_uncertainty.confusion_draws, weights),
         interval=interval,
         heading=f"Confusion matrices of the best, the worst and the average of {count_text(len(scores), 'worker')}",
@@ -147,11 +151,18 @@ def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None)
         titles,
         fitted.annotations.classes,
         distance=fitted.annotations.kind.distance(fitted.annotations.n_classes),
+        possible=_possible(fitted.annotations),
         around=confusions[:, :, order] if fitted.has_draws else None,
         interval=interval,
         heading=f"Confusion matrices of {count_text(n_groups, 'group')} ({fitted.story})",
         axes=given_axes(axes, n_groups, f"{n_groups} groups"),
     )
+
+
+def _possible(annotations: Annotations) -> np.ndarray | None:
+    """Which classes some question has together, ``(K, K)`` bool; None where all questions have all."""
+    own = annotations.kind.own
+    return None if own is None else (own[:, :, None] & own[:, None, :]).any(0)
 
 
 def _title(score: pd.Series) -> str:

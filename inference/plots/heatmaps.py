@@ -27,6 +27,7 @@ def draw_confusions(
     *,
     categories: Sequence[object] | None = None,
     distance: np.ndarray,
+    possible: np.ndarray | None = None,
     around: np.ndarray | None,
     interval: float,
     heading: str,
@@ -40,6 +41,8 @@ def draw_confusions(
         classes: names of the K classes, which are the rows.
         categories: names of the L categories of annotations, which are the columns; the classes by default.
         distance: between the classes, ``(K, K)``; a line parts the cells of the next classes from those further away.
+        possible: which categories a task of each class may be given, ``(K, K)``; what is not so, of another question,
+            stays blank. None where all may be.
         around: draws of them that say how uncertain they are; None to write no intervals.
         interval: mass of the equal-tailed credible intervals.
         heading: title of a new figure.
@@ -55,10 +58,13 @@ def draw_confusions(
     n_columns = _n_columns(len(means), len(names))
     drawn = _new_grid(titles, n_columns, names) if axes is None else axes
     for i, ax in enumerate(drawn):
-        image = ax.imshow(means[i], cmap=COLOURS, vmin=0, vmax=1)
+        blank = np.zeros(means[i].shape, bool)
+        if possible is not None:
+            blank[:, : possible.shape[1]] = ~possible
+        image = ax.imshow(np.ma.masked_where(blank, means[i]), cmap=COLOURS, vmin=0, vmax=1)
         _part_the_far(ax, distance > NEAR)
         if len(names) <= MAX_CELLS:
-            _write_cells(ax, means[i], None if bounds is None else bounds[:, i])
+            _write_cells(ax, means[i], None if bounds is None else bounds[:, i], blank)
         alone = axes is not None
         _name_classes(ax, names, truths, x=alone or i + n_columns >= len(means), y=alone or i % n_columns == 0)
         ax.set_title(titles[i], fontsize=8, linespacing=1.4, parse_math=False)
@@ -101,10 +107,12 @@ def _part_the_far(ax: Axes, is_far: np.ndarray) -> None:
         ax.plot(x, y, color=ink(0.45), linewidth=1.0, solid_capstyle="projecting", scalex=False, scaley=False)
 
 
-def _write_cells(ax: Axes, means: np.ndarray, bounds: np.ndarray | None) -> None:
-    """Write each probability into its cell, and the bounds of its interval below it."""
+def _write_cells(ax: Axes, means: np.ndarray, bounds: np.ndarray | None, blank: np.ndarray) -> None:
+    """Write each probability into its cell, and the bounds of its interval below it; nothing where it is blank."""
     large, small = (9.0, 6.3) if len(means) <= 5 else (8.0, 5.8)
     for (k, given), p in np.ndenumerate(means):
+        if blank[k, given]:
+            continue
         lines = [(_decimals(p), large, 0.0)]
         if bounds is not None:
             low, high = (_decimals(float(bound)) for bound in bounds[:, k, given])

@@ -10,7 +10,7 @@ from ...data import AnnotationError, Annotations, Ids, unknown_name
 from ...data.gold import resolve_gold, resolve_inclusion
 from ...data.kinds import NOMINAL, Kind
 from ...data.majority import right_shares
-from ...data.questions import ids_of_index
+from ...data.questions import QUESTION, ids_of_index
 from ..fitted.posterior import Posterior
 
 
@@ -85,6 +85,36 @@ def against_gold(source: Any, gold: Any = None) -> GoldTasks:
     found = with_gold(source, gold)
     kind = NOMINAL if found.annotations is None else found.annotations.kind
     return _of_arrays(found.probabilities, found.gold, found.gold_used, kind)
+
+
+def by_question(source: Any, gold: Any = None) -> dict[Any, GoldTasks]:
+    """The gold tasks of each question that has some, with the question's classes and the kind of its labels.
+
+    Args:
+        source: as for :func:`against_gold`.
+        gold: as for :func:`against_gold`.
+
+    Raises:
+        AnnotationError: one question is asked about each task, or as :func:`against_gold`.
+    """
+    found = with_gold(source, gold)
+    index, n_classes = found.probabilities.index, found.probabilities.shape[1]
+    if QUESTION not in index.names:
+        raise AnnotationError("by='question' is of several questions about each task: these annotations have one")
+    kind: Kind = NOMINAL if found.annotations is None else found.annotations.kind
+    question, names = pd.factorize(index.get_level_values(QUESTION))
+    parts = {}
+    for place, name in enumerate(names):
+        chosen, rows = kind.classes_of(place, n_classes), question == place
+        where = np.full(n_classes + 1, -1)  # the last is of an unknown gold label
+        where[chosen] = np.arange(len(chosen))
+        known = where[found.gold[rows]]
+        if (known >= 0).any() and not found.gold_used[rows][known >= 0].all():
+            of = kind.of_question(place)
+            parts[name] = _of_arrays(found.probabilities.iloc[rows, chosen], known, found.gold_used[rows], of)
+    if not parts:
+        _of_arrays(found.probabilities, found.gold, found.gold_used, kind)
+    return parts
 
 
 @dataclass(frozen=True, eq=False)

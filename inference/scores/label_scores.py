@@ -1,18 +1,20 @@
 """Scores of labels and their probabilities where gold labels are known."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from .against_gold import GoldTasks, against_gold
+from ...data.errors import check_name
+from ...data.questions import QUESTION
+from .against_gold import GoldTasks, against_gold, by_question
 from .calibration import calibration_error
 
 SMALLEST = float(np.finfo(np.float32).tiny)  # posteriors are in single precision, which has nothing below but zero
 
 
-def score(source: Any, gold: Any = None) -> pd.Series | pd.DataFrame:
+def score(source: Any, gold: Any = None, *, by: Literal["question"] | None = None) -> pd.Series | pd.DataFrame:
     r"""Score labels and their probabilities by gold labels.
 
     With :math:`p_{ik}` the probability that task :math:`i` is of class :math:`k`, and :math:`g_i` its gold label, the
@@ -41,6 +43,8 @@ def score(source: Any, gold: Any = None) -> pd.Series | pd.DataFrame:
     Args:
         source: a fit, a stack, a frame of probabilities (tasks × classes), or a mapping of names to these.
         gold: label by task; None for the gold labels of the annotations.
+        by: ``"question"`` for a frame with a row for each question that has gold labels, by its classes: of ordered
+            ones, or of two, it has their scores too.
 
     Returns:
         ``tasks``, how many gold tasks are scored; ``gold_used``, how many are not, because the fit used their gold
@@ -52,8 +56,16 @@ def score(source: Any, gold: Any = None) -> pd.Series | pd.DataFrame:
     Raises:
         AnnotationError: there is no gold label to score by, or labels do not fit tasks or classes.
         TypeError: a source is something else.
-        ValueError: a mapping is empty.
+        UnknownNameError: `by` is another word.
+        ValueError: a mapping is empty, or given with ``by="question"``.
     """
+    if by is not None:
+        check_name("by", by, ("question",))
+        if isinstance(source, Mapping):
+            raise ValueError("by='question' is of one fit; score each of the mapping alone")
+        rows = {name: scores_of(found) for name, found in by_question(source, gold).items()}
+        frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis(QUESTION)
+        return frame.astype({"tasks": int, "gold_used": int})
     if isinstance(source, Mapping):
         if not source:
             raise ValueError("there is nothing to score: the mapping is empty; give {name: fit, …}")

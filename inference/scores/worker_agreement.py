@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,6 +147,10 @@ def agreement(
     where repeated annotations of a worker share the place of one. A worker's kappa is that of the worker and any other
     worker of the same task (Schouten 1982). Where workers are not named, there are none by worker or pair.
 
+    Where questions have classes of their own each question has the coefficients of its classes and of its kind. The
+    crowd's, and those of a worker and a pair, are their means, in which a question counts as often as it has tasks; so
+    are the bounds of their intervals, which are wider than those of independent questions.
+
     Intervals are quantiles over resamples of the tasks with replacement: how far other tasks of the same kind would
     give other figures. The mean of Cohen's kappas has the basic bootstrap interval (Davison & Hinkley 1997, section
     5.2): the kappa of a pair with few tasks in common is too small in a resample, as it is in the annotations.
@@ -184,6 +189,9 @@ def agreement(
     tail = checked_tail(interval)
     if draws is not None and draws < 1:
         raise ValueError(f"draws={draws} must be at least 1")
+    if annotations.kind.by_question:
+        options: dict[str, Any] = {"metric": metric, "interval": interval, "draws": draws, "seed": seed}
+        return _over_questions(annotations, fit, by, options)
     of = annotations.of_classes()
     if by is None and len(of.questions):
         by = {unit: unit[1] for unit in of.tasks if isinstance(unit, tuple)}
@@ -260,6 +268,69 @@ def agreement(
         int(pairable.sum()),
         n_effective,
     )
+
+
+def _over_questions(
+    annotations: Annotations,
+    fit: Posterior | Fitted | None,
+    by: Mapping[Any, Any] | pd.Series | None,
+    options: Mapping[str, Any],
+) -> Agreement:
+    """Return the agreement on each question by its classes, and the means over the questions.
+
+    Raises:
+        AnnotationError: as :func:`agreement`.
+    """
+    group = None if by is None else dict(by.items())
+    _groups(annotations, group)
+    found: dict[Any, Agreement] = {}
+    for question in annotations.questions:
+        own = None if group is None else {unit[0]: name for unit, name in group.items() if unit[1] == question}
+        with suppress(AnnotationError):  # no task of it has two annotations
+            found[question] = agreement(annotations.of_question(question), by=own, **options)
+    if not found:
+        raise AnnotationError("no task has two annotations, so that there is no agreement to measure")
+    parts, ends = list(found.values()), ["estimate", "low", "high"]
+    of_tasks = [float(part.n_tasks) for part in parts]
+    groups = pd.concat({name: part.table[ends] for name, part in found.items()}, names=["group"])
+    if group is not None:
+        groups = _means([part.by_group for part in parts], of_tasks)
+    n_effective = None
+    if fit is not None and annotations.named:
+        with suppress(AnnotationError):  # nobody errs, or nobody shares a task
+            n_effective = error_correlation(fit, seed=options["seed"]).n_effective
+    return Agreement(
+        _means([part.table for part in parts], of_tasks),
+        _means([part.by_class for part in parts], of_tasks).loc[list(annotations.classes)],
+        _means([part.by_worker for part in parts], None),
+        _means([part.pairs for part in parts], None),
+        groups,
+        options["metric"] or "each question's own",
+        options["interval"],
+        int(sum(of_tasks)),
+        n_effective,
+    )
+
+
+def _means(frames: list[pd.DataFrame], weights: list[float] | None) -> pd.DataFrame:
+    """Return the means of frames, row by row where a row has a value, in the order in which rows come.
+
+    Args:
+        frames: of numbers.
+        weights: of the frames; None for their column tasks, which is added up.
+    """
+    frames = [frame for frame in frames if len(frame)]
+    if not frames:
+        return pd.DataFrame()
+    values = pd.concat(frames).astype(float)
+    weight = values["tasks"] if weights is None else np.repeat(weights, [len(frame) for frame in frames])
+    known = values.notna().mul(np.asarray(weight, float), axis=0)
+    levels = list(range(values.index.nlevels))
+    sums, total = (each.groupby(level=levels, sort=False).sum() for each in (values.fillna(0.0) * known, known))
+    means = sums / total.where(total > 0)
+    if weights is None:
+        means["tasks"] = values["tasks"].groupby(level=levels, sort=False).sum().astype(int)
+    return means
 
 
 def _name_of(distance: np.ndarray, default: str) -> str:

@@ -1,5 +1,6 @@
 """Fits of questions with classes of their own, by every engine, and what is seen of them."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,6 +103,55 @@ def test_who_guesses_within_each_question_is_no_worker_who_knows_the_questions(f
     assert workers["review"].tolist() == [True, True, False, False, False, False]
     assert (workers["spammer_score"][:2] < 0.1).all()
     assert (workers["spammer_score"][2:] > 0.25).all()
+
+
+def test_scores_by_question_are_those_of_its_classes(fit):
+    scores = cp.score(fit, TRUTH, by="question")
+    assert scores.index.tolist() == list(CLASSES)
+    assert scores["tasks"].tolist() == [30, 30, 30]
+    p = fit.probabilities.xs("helpful", level="question")[CLASSES["helpful"]]
+    gold = {task: label for (task, question), label in TRUTH.items() if question == "helpful"}
+    alone = cp.score(p, gold)
+    np.testing.assert_allclose(scores.loc["helpful", ["accuracy", "log_score", "brier"]].astype(float), alone[[
+        "accuracy", "log_score", "brier"]], rtol=1e-6)  # fmt: skip
+    assert scores["auc"].notna().tolist() == [True, False, False]
+    assert scores["mae"].notna().tolist() == [False, True, False]
+    np.testing.assert_allclose(np.average(scores["accuracy"]), cp.score(fit, TRUTH)["accuracy"], rtol=1e-6)
+    with pytest.raises(cp.UnknownNameError, match="by"):
+        cp.score(fit, TRUTH, by="worker")
+    with pytest.raises(cp.AnnotationError, match="have one"):
+        cp.score(p, gold, by="question")
+
+
+def test_agreement_is_within_questions_by_their_kinds(annotations):
+    found = cp.agreement(annotations, draws=50)
+    alone = {name: cp.agreement(annotations.of_question(name), draws=50) for name in CLASSES}
+    for name, one in alone.items():
+        np.testing.assert_allclose(found.by_group.loc[name], one.table[["estimate", "low", "high"]])
+    means = np.mean([one.table["estimate"] for one in alone.values()], axis=0)  # each has 30 tasks
+    np.testing.assert_allclose(found.table["estimate"], means)
+    np.testing.assert_allclose(annotations.krippendorff_alpha(), found.table.loc["alpha", "estimate"])
+    assert annotations.describe()["Krippendorff's alpha"] == annotations.krippendorff_alpha()
+    assert found.by_class.index.tolist() == list(annotations.classes)
+    assert (found.by_worker["tasks"] == 90).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_crowds_who_guess_within_each_question_agree_by_chance(annotations):
+    table, rng = rubric(60, 6)[0], np.random.default_rng(0)
+    table["label"] = [rng.choice(np.array(CLASSES[q], object)) for q in table["question"]]
+    guessed = cp.Annotations.from_frame(table, question="question", classes=CLASSES, ordered=ORDERS)
+    codes = [finding.code for finding in cp.fit("one_coin", guessed, progress=False).findings]
+    assert "no_agreement" in codes
+    assert "no_agreement" not in [finding.code for finding in cp.fit("one_coin", annotations, progress=False).findings]
+
+
+def test_cells_of_two_questions_are_blank_in_confusion_matrices(fit):
+    axes = cp.plot_confusions(fit, workers=["w0"])
+    drawn = axes[0].images[0].get_array()
+    sizes = [len(classes) for classes in CLASSES.values()]
+    assert (~np.ma.getmaskarray(drawn)).sum() == sum(size**2 for size in sizes)
+    plt.close("all")
 
 
 @pytest.mark.long

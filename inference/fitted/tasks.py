@@ -17,12 +17,14 @@ from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .fitted import Fitted
 from .posterior import Posterior, posterior_of
+from .remembered import remembered
 
 REPLICATES = (25, 200)  # of the annotations, at the least and at the most
 NUMBERS = 2e7  # annotations in all of them, about
 SAME = 1e-4  # nats: log-likelihoods that differ by less are equal, as their sums are in single precision
 
 
+@remembered
 def task_scores(fit: Posterior | Fitted, *, replicates: int | None = None, seed: int = 0) -> pd.DataFrame:
     r"""By task its label, how uncertain it is, and whether the task or its workers are the cause.
 

@@ -19,6 +19,7 @@ from .intervals import INTERVAL, jeffreys, of_median
 from .misled import USUAL, checked, misleading, misled_share
 from .posterior import Posterior, fitted_of, interval_around
 from .realised import n_truths, realised_accuracy, realised_accuracy_draws
+from .remembered import remembered
 
 AT_ONCE = 2**18  # numbers of confusion matrices that are scored at once, about
 
@@ -54,6 +55,7 @@ def _without_left_out(frame: pd.DataFrame, fit: Posterior | Fitted) -> pd.DataFr
     return frame
 
 
+@remembered
 def worker_scores(
     fit: Posterior, interval: float = INTERVAL, *, rank_one: bool = False, misled: float | None = None
 ) -> pd.DataFrame:

@@ -1,0 +1,39 @@
+"""Views of a fit that are computed once."""
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import pandas as pd
+
+View = TypeVar("View", bound=Callable[..., pd.DataFrame])
+
+
+def remembered(view: View) -> View:
+    """Return a view of a fit that is computed once for the same options; whoever asks has a copy of the frame.
+
+    It is remembered as long as the fit is in memory, whose fields do not change.
+
+    Args:
+        view: from a fit and options to a frame.
+    """
+    shape = signature(view)
+    known: WeakKeyDictionary[Any, dict[tuple, pd.DataFrame]] = WeakKeyDictionary()
+
+    @wraps(view)
+    def again(fit: Any, *given: Any, **options: Any) -> pd.DataFrame:
+        try:
+            bound = shape.bind(fit, *given, **options)
+            bound.apply_defaults()
+            key = tuple((type(value), value) for value in list(bound.arguments.values())[1:])
+            hash(key)
+            frames = known.setdefault(fit, {})
+        except TypeError:  # no fit, or no option: the view says so
+            return view(fit, *given, **options)
+        if key not in frames:
+            frames[key] = view(fit, *given, **options)
+        return frames[key].copy()
+
+    return again  # type: ignore[return-value]

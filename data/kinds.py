@@ -586,6 +586,25 @@ def order_of_all(columns: Mapping[str, pd.Series]) -> pd.CategoricalDtype | None
     return types[longest] if all(set(names) <= set(listed[longest]) for names in listed.values()) else None
 
 
+def orders_by_column(columns: Mapping[str, pd.Series]) -> dict[str, list[Any]] | None:
+    """Return the orders that ordered categoricals state, by name, where columns have no order in common.
+
+    Args:
+        columns: of labels, by name.
+
+    Returns:
+        None where no column states one, or all have that of one of them.
+
+    Raises:
+        AnnotationError: as `order_of_all`.
+    """
+    dtypes = {name: values.dtype for name, values in columns.items()}
+    types = {name: each for name, each in dtypes.items() if isinstance(each, pd.CategoricalDtype) and each.ordered}
+    if not types or order_of_all({f"column {name!r}": values for name, values in columns.items()}) is not None:
+        return None
+    return {name: list(whole_as_integers(each.categories.to_series())) for name, each in types.items()}
+
+
 def whole_as_integers(values: pd.Series) -> pd.Series:
     """Return a column with its floats as integers where all of them are whole; else unchanged.
 

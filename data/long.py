@@ -18,7 +18,15 @@ from .excel import EXCEL
 from .frames import as_frame, listed, read_csv_tables, row_and_line, take_column
 from .ids import Ids
 from .json_files import JSON
-from .kinds import MOST_CLASSES, encode_labels, fraction_text, listed_classes, stated_classes, whole_as_integers
+from .kinds import (
+    MOST_CLASSES,
+    encode_labels,
+    fraction_text,
+    listed_classes,
+    orders_by_column,
+    stated_classes,
+    whole_as_integers,
+)
 from .question_classes import with_scales
 from .questions import QUESTION, long_of_wide, paired
 from .text import decimal_numbers
@@ -159,6 +167,10 @@ def long_fields(
 
     `mirrored` says of each row of comparisons whether it shows its pair the other way round.
     """
+    if not isinstance(question, str | None) and options.get("classes") is options.get("ordered") is None:
+        frame = as_frame(table)
+        answers = [name for name in question if name in frame.columns]
+        options |= {"ordered": orders_by_column({name: take_column(frame, name, "question") for name in answers})}
     if not any(isinstance(options.get(name), Mapping) for name in ("classes", "ordered")):
         stated = stated_classes(options.get("classes"), options.get("ordered"))
         if stated.classes is not None:

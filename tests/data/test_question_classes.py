@@ -181,3 +181,13 @@ def test_numbers_that_another_question_has_beside_text_stay_text(tmp_path):
     table.to_csv(tmp_path / "text.csv", index=False)
     found = cp.Annotations.from_csv(tmp_path / "text.csv", question="question")
     assert list(found.classes) == ["1", "2", "unclear"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_columns_that_state_orders_of_their_own_keep_them():
+    wide = TABLE.pivot(index=["task", "worker"], columns="question", values="label").reset_index()
+    helpful = pd.Categorical(wide["helpful"], [5, 4, 3, 2, 1], ordered=True)
+    safe = pd.Categorical(wide["safe"], ["yes", "no"], ordered=True)
+    annotations = cp.Annotations.from_frame(wide.assign(helpful=helpful, safe=safe), question=["safe", "helpful"])
+    assert classes_of(annotations) == {"safe": ["yes", "no"], "helpful": [5, 4, 3, 2, 1]}
+    assert all(annotations.question_classes(name)[1].in_order for name in ("safe", "helpful"))

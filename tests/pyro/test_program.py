@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from conftest import random_annotations
+from rubrics import CLASSES, rubric
 from story_options import DEFAULTS, FURTHER, Option, as_parameters
 
 torch = pytest.importorskip("torch", reason="the extra pyro is not installed: no torch")
@@ -14,7 +15,7 @@ from pyro import poutine
 from pyro.infer import Trace_ELBO, TraceEnum_ELBO
 
 from crowdppl import BradleyTerry, Classifier, Prevalence, SmoothPrevalence, StoryError
-from crowdppl.data import Ids
+from crowdppl.data import Annotations, Ids
 from crowdppl.data.kinds import Ordered, Pairwise
 from crowdppl.inference.densities import enumerated
 from crowdppl.inference.densities.model import Model
@@ -167,6 +168,13 @@ def test_scores_of_items_as_the_prior_are_those_of_the_story():
     of_items = np.random.default_rng(5).normal(size=(4, 2)).astype(np.float32)
     by_features = {"truth_prior": BradleyTerry(slope=0.5, by_prompt=0.7)}
     same_story(Model(KNOWN_STORIES["dawid_skene"], by_features), compared.replace(item_features=of_items))
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.data.errors.AnnotationWarning")
+@pytest.mark.parametrize(("story", "options"), [("one_coin", {}), ("dawid_skene", {"shared_error": True})])
+def test_questions_with_classes_of_their_own_are_those_of_the_story(story, options):
+    annotations = Annotations.from_frame(rubric(3, 3)[0], question="question", classes=CLASSES)
+    same_story(Model(KNOWN_STORIES[story], options), annotations)
 
 
 @pytest.mark.parametrize("story", ["score_factor", "graded_response", "ordinal_dawid_skene"])

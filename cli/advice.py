@@ -35,6 +35,10 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bordered=True\b", "--ordered"),
     (r"\btruth_classes=(?!\[)", "--truth-classes"),
     (r"\bordered=False\b", "--no-ordered"),
+    (
+        r"\bclasses=\{question: \[\.\.\.\]\} and ordered=\{question: True\} say it otherwise",
+        "cp.read(file, classes={question: [...]}, ordered={question: True}) in Python says it otherwise",
+    ),
     (r"\bclasses=\[\.\.\.\]", "--classes A,B,C"),
     (
         r"round them \(\.round\(\)\), bin them \(pd\.cut, pd\.qcut\) or rank them",

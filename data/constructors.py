@@ -39,8 +39,8 @@ class Constructors:
         count: str | None = None,
         seconds: str | None = None,
         question: str | Sequence[str] | None = None,
-        classes: Iterable[Any] | None = None,
-        ordered: bool | Iterable[Any] | None = None,
+        classes: Iterable[Any] | Mapping[Any, Iterable[Any]] | None = None,
+        ordered: bool | Iterable[Any] | Mapping[Any, bool | Iterable[Any] | None] | None = None,
         abstain: Any = None,
         truth_classes: Iterable[Any] | None = None,
         tasks: Iterable[Any] | None = None,
@@ -70,16 +70,19 @@ class Constructors:
             question: where several questions are asked about each task, the column that says which one a row answers;
                 or a list of columns, one for each question, with labels in the place of `label`, where an empty cell is
                 no annotation. The tasks are then the pairs (task, question), the :attr:`.Annotations.questions` are
-                known, and tables have the index levels, or columns, task and question. All have the same classes.
+                known, and tables have the index levels, or columns, task and question. Questions that share labels
+                have all of these; where some share none with the others, each has classes and a kind of its own, which
+                a warning says. A text file's whole numbers are numbers where a question has no other labels.
             classes: all classes in the wanted order, also those that nobody used; else the categories of a pandas
                 Categorical or a polars Enum in their order, else the labels used, sorted. Labels that are fractions are
-                classes only where they are listed.
+                classes only where they are listed. Of several questions it may be a dictionary of classes by question,
+                ``{"safe": ["no", "yes"]}``; a list is of all questions.
             ordered: all classes from the least to the greatest, such as ["low", "mid", "high"], in the place of
                 `classes`; or True for whole numbers, and for categories or `classes` listed in their order; False for
                 classes without an order. By default the categories of an ordered pandas Categorical are ordered, and so
                 are, with a warning, 3 to 20 whole numbers from −100 to 100 where no `classes` are listed. A
                 label is the more wrong, the more classes lie between: agreement and costs go by the number of steps,
-                and a fit has expected scores.
+                and a fit has expected scores. Of several questions it may be a dictionary of these by question.
             abstain: the values of annotations that are no class, such as ["abstain", "can't tell"], or one value:
                 they are the attribute `abstentions`, and the classes are without them. A value that nobody used, and
                 tasks or workers with nothing but abstentions, are warned of.

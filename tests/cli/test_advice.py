@@ -89,6 +89,11 @@ from crowdppl.data.kinds import fraction_text
         ("such as meaning={'0': 'right', '1': 'left'}", "such as --meaning 0=right --meaning 1=left"),
         ("by meaning={value: 'left', …}; else comparisons=False", "by --meaning VALUE=left; else --no-comparisons"),
         ("diagonal=0.0: a positive number", "diagonal=0.0: a positive number"),
+        (
+            "classes={question: [...]} and ordered={question: True} say it otherwise, or classes=[...]",
+            "cp.read(file, classes={question: [...]}, ordered={question: True}) in Python says it otherwise, or "
+            "--classes A,B,C",
+        ),
     ],
 )
 def test_advice_is_given_in_options(in_python, on_the_command_line):

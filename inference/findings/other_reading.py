@@ -37,6 +37,7 @@ AS_GOOD = 5.0  # nats by which the log-posterior of the other reading may be beh
 SAME = 0.05  # nats within which both ends are one
 SURE = 0.7  # probability in both readings of a task that counts as another
 MANY = 0.05  # share of the tasks that have the other label
+FEWEST = 3  # such tasks, of however few
 BEHIND = 4.0  # standard errors by which a class may lead the votes of its own tasks where it is taken for another
 DISPUTED = 0.25  # share of a task's votes from which a class that is not its label disputes it
 TIMES_CLEAR = 3.0  # as many tasks are disputed as are clear of a class that most may take for another
@@ -91,7 +92,7 @@ def other_reading(annotations: Annotations, posterior: np.ndarray) -> OtherReadi
     there, log_posterior = _dawid_skene(annotations, start)
     differs = (labels == label) & (there[:, other] > SURE) & (posterior.max(1) > SURE)
     nats = log_posterior - here
-    if nats < -AS_GOOD or differs.sum() < MANY * n_tasks:
+    if nats < -AS_GOOD or differs.sum() < max(MANY * n_tasks, FEWEST):
         return None
     return OtherReading(label, other, z, int(differs.sum()), nats)
 

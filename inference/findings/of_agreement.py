@@ -12,7 +12,7 @@ from .facts import agreement_of, listed
 from .of_crowd import HELP, crowd_of
 from .register import Labels, Said, check
 
-BY_CHANCE = 2.0  # standard deviations from which agreement is beyond chance
+BY_CHANCE, CLEARLY = 2.0, 3.0  # standard deviations from which agreement is beyond chance, and clearly so
 NO_MORE = 0.1  # correlation of two workers that is ruled out, by its upper limit of two standard deviations
 
 
@@ -21,15 +21,16 @@ def no_agreement(of: Labels) -> Iterator[Said]:
     """Workers who agree on a task no more than if they gave their classes without looking: :mod:`.beyond_chance`.
 
     A warning where there are annotations enough to have seen a correlation of two workers of a tenth, and a note where
-    there are too few to tell. Warned are 60 of 60 crowds that guess (250 tasks × 5, 2, 3 and 5 classes), and none of
-    120 healthy ones (``benchmarks/findings.py``).
+    there are too few to tell, or where such a correlation is ruled out and the agreement may be by chance still. Warned
+    are 60 of 60 crowds that guess (250 tasks × 5, 2, 3 and 5 classes), and none of 120 healthy ones
+    (``benchmarks/findings.py``).
     """
     if (crowd := crowd_of(of)) is None or crowd.knows_names:
         return
     found = agreement_of(of)
-    if found.z >= BY_CHANCE or not np.isfinite(found.share_se):
-        return
     upper = found.share + 2 * found.share_se
+    if found.z >= (CLEARLY if upper < NO_MORE else BY_CHANCE) or not np.isfinite(found.share_se):
+        return
     asked = crowd.given.question
     votes = crowd.given.votes()
     shares = (
@@ -44,7 +45,9 @@ def no_agreement(of: Labels) -> Iterator[Said]:
         f"{found.share:+.2f}, at most {upper:.2f}"
     )
     of_each = "" if asked is None else " of each question"
-    if upper < NO_MORE:
+    if found.z >= BY_CHANCE:
+        yield Said(f"workers agree on a task hardly more than by chance: {figures}", HELP, values, severity="note")
+    elif upper < NO_MORE:
         yield Said(
             f"workers agree on a task no more than if none of them looked at it: {figures}. The labels are said to be "
             f"right in {confidence:.0%}; nothing in the annotations says that they are right more often than the most "

@@ -112,9 +112,9 @@ _known: WeakKeyDictionary[Annotations, BeyondChance] = WeakKeyDictionary()
 
 
 def _of_each_question(annotations: Annotations) -> Annotations:
-    """The annotations by worker and question where questions have classes of their own, as nobody gives others."""
-    own = annotations.kind.own
-    return annotations if own is None or isinstance(annotations.workers, Units) else annotations.by_question()
+    """The annotations by worker and question, since classes may be rare on one question and frequent on another."""
+    asked = annotations.question is not None and not isinstance(annotations.workers, Units)
+    return annotations.by_question() if asked else annotations
 
 
 def _agreement(annotations: Annotations) -> BeyondChance:

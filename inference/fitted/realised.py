@@ -10,6 +10,7 @@ from jax import Array
 
 from ...data import Annotations
 from ...data.arrays import longer
+from ...data.levels import verdicts
 from ...data.some_tasks import some_tasks
 from ...models.parts.abstaining import of_classes
 from ...models.parts.own_classes import NEVER, own_of_tasks
@@ -139,6 +140,8 @@ def _other(key: Array, truth: Array, data: Annotations) -> Array:
 @compiled(once=True)
 def _right(fitted: Fitted, drawing: _Drawing) -> Array:
     data, label = of_classes(fitted.annotations, jnp.asarray(fitted.annotations.label))
+    if data.scored:  # a level counts as the class that it lies in
+        label = jnp.asarray(verdicts(data.n_levels, data.n_classes))[label - data.n_classes]
     weight = drawing.counted[data.task] * (1.0 if data.count is None else jnp.asarray(data.count))
     count = partial(jax.ops.segment_sum, segment_ids=jnp.asarray(data.worker), num_segments=data.n_workers)
 

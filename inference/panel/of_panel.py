@@ -258,6 +258,8 @@ class Panel:
             if counted
             else "by gold labels"
             if by == "gold_right"
+            else "by the fit"
+            if self.gold is not None
             else "by the fit, which no gold label has judged"
         )
         return f"{best}{f', least often {each[1]}' if len(each) > 1 else ''}, {source}."

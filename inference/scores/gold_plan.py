@@ -16,6 +16,7 @@ from ..fitted.intervals import INTERVAL, checked_tail, quantile, wilson
 from .gold_sample import FEW, GoldSample, gold_sample
 from .gold_shares import Residuals, estimated, residuals, slope
 
+PILOT = 50  # gold labels that are worth having before others are planned
 LISTED = 6  # quantities that a sentence names
 
 
@@ -56,7 +57,8 @@ class GoldNeeded:
         source = (
             f"a pilot of {count_text(self.pilot, 'gold label')}, which count{'s' * (self.pilot == 1)}"
             if self.pilot
-            else "the label probabilities, which are often too sure: plan again with a pilot of 50 gold labels"
+            else "the label probabilities, which are often too sure"
+            + f": plan again with a pilot of {PILOT} gold labels" * (self.n_gold > PILOT)
         )
         return (
             f"{count_text(self.n_gold, 'gold label')} of tasks drawn at random from {self.n_tasks:,} make "

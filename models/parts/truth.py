@@ -190,9 +190,12 @@ def needed_features(annotations: Annotations, what: str, instead: str = "") -> A
         StoryError: the tasks have none.
     """
     if annotations.features is None:
+        of, made = "tasks", "from_frame(frame, features={task: vector, …})"
+        if annotations.sides is not None:
+            of, made = "prompts", "from_comparisons(frame, prompt=column, features={prompt: vector, …})"
         raise StoryError(
-            f"{what} needs features of the tasks, and the annotations have none; give them with "
-            f"Annotations.from_frame(frame, features={{task: vector, …}}){instead}"
+            f"{what} needs features of the {of}, and the annotations have none; give them with "
+            f"Annotations.{made}{instead}"
         )
     return annotations.features
 

@@ -340,7 +340,11 @@ def test_features_that_are_not_there_or_are_no_vectors_are_named():
     images = annotations.replace(features=np.zeros((annotations.n_tasks, 2, 2), np.float32))
     for data, prior, message in (
         (annotations, BradleyTerry(slope=2.0), r"slope=2.0\) is of features of the items.*item_features="),
-        (annotations, BradleyTerry(by_prompt=0.5), r"BradleyTerry\(by_prompt=0.5\) needs features of the tasks"),
+        (
+            annotations,
+            BradleyTerry(by_prompt=0.5),
+            r"BradleyTerry\(by_prompt=0.5\) needs features of the prompts.*from_comparisons\(",
+        ),
         (images, BradleyTerry(by_prompt=0.5), r"shape \(2, 2\); give vectors"),
         (with_features(annotations), BradleyTerry(slope=0.0), r"slope=0.0 is no standard deviation of slopes"),
         (with_features(annotations), BradleyTerry(by_prompt="x"), r"by_prompt='x' is no standard deviation"),

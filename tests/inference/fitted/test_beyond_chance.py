@@ -6,7 +6,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, UNTRUSTWORTHY
-from crowdppl.inference.fitted.beyond_chance import by_chance, takes_sides
+from crowdppl.inference.fitted.beyond_chance import agreement, by_chance, takes_sides
 
 
 def drawn(shape, seed=0):
@@ -55,3 +55,20 @@ def test_an_average_of_stories_is_about_as_unsure_of_noise_as_guessing_is():
     one = fit.fits["dawid_skene"]
     guess = 1 / 3
     assert np.asarray(fit.posterior).max(1).mean() - guess < (np.asarray(one.posterior).max(1).mean() - guess) / 3
+
+
+def test_chance_is_that_of_each_question():
+    """Nobody looks at a task; but one question is answered yes nearly always, and another one nearly never."""
+    rates, found = {"safe": 0.95, "biased": 0.05, "long": 0.5}, []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        rows = [
+            (f"s{i}", f"r{j}", question, "yes" if rng.random() < rate else "no")
+            for i in range(100) for j in range(5) for question, rate in rates.items()
+        ]  # fmt: skip
+        frame = pd.DataFrame(rows, columns=["task", "worker", "question", "label"])
+        annotations = cp.Annotations.from_frame(frame, question="question")
+        found.append(agreement(annotations).z)
+        assert agreement(annotations).z == agreement(annotations.by_question()).z
+    assert abs(np.mean(found)) < 1.2
+    assert np.max(np.abs(found)) < 4

@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from fit_at import fit_at, random_confusions
 
@@ -95,3 +96,16 @@ def test_sure_labels_counted_by_binomial_distributions_are_right_as_often_as_dra
     spread = every.std(0)
     np.testing.assert_allclose((some.mean(0) - every.mean(0)) / spread, 0, atol=5 * np.sqrt(2 / n))  # five errors
     np.testing.assert_allclose(some.std(0) / spread, 1, atol=5 / np.sqrt(n))
+
+
+def test_levels_of_another_truth_are_right_where_their_class_is_the_truth():
+    rng = np.random.default_rng(0)
+    quality, loading = rng.normal(size=100), np.array([0.9, 0.8, 0.8, 0.7])
+    scores = 4.5 + 2 * (loading * quality[:, None] + np.sqrt(1 - loading**2) * rng.normal(size=(100, 4)))
+    rows = pd.DataFrame(scores.round().clip(0, 9).astype(int)).stack().reset_index()
+    rows.columns = ["task", "worker", "label"]
+    annotations = cp.Annotations.from_frame(rows, ordered=range(10), truth_classes=["no", "yes"])
+    workers = cp.fit("score_factor", annotations, progress=False).workers
+    low, point, high = (workers[f"realised_accuracy{end}"] for end in ("_low", "", "_high"))
+    assert (low > 0.3).all()
+    assert (high > point + 0.02).all()

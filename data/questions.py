@@ -268,7 +268,9 @@ def pairs_in(table: pd.DataFrame, units: Units, task: str, label: str, question:
 
 
 def unknown_question(pair: Hashable, units: Ids) -> str:
-    """Say, after a colon, where the question of a pair is none of those there are."""
+    """Say, after a colon, that a task is a pair with a question, or which questions there are where one's is none."""
+    if isinstance(units, Units) and len(units) and not isinstance(pair, tuple):
+        return f": tasks are pairs of a task and a question, such as {units[0]!r}"
     if not isinstance(units, Units) or not isinstance(pair, tuple) or pair[-1] in units.questions:
         return ""
     return f": question {pair[-1]!r} is none of {', '.join(map(repr, units.questions))}"

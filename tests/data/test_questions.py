@@ -277,3 +277,11 @@ def test_an_empty_cell_of_tags_says_nothing_unless_somebody_says_what(nothing):
         cp.Annotations.from_tags(table)
     assert cells(cp.Annotations.from_tags(table, empty="no")) == cells(cp.Annotations.from_tags(TAGGED, empty="no"))
     assert cells(cp.Annotations.from_tags(table, empty="drop")) == cells(cp.Annotations.from_tags(TAGGED[:2]))
+
+
+def test_gold_of_a_task_without_its_question_is_told_what_tasks_are():
+    rows = [(task, worker, question, "yes") for task in "st" for worker in "ab" for question in ("q1", "q2")]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "question", "label"])
+    annotations = cp.Annotations.from_frame(frame, question="question", classes=["no", "yes"])
+    with pytest.raises(cp.AnnotationError, match=r"pairs of a task and a question, such as \('s', 'q1'\)"):
+        annotations.with_gold({"s": "yes"})

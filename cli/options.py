@@ -198,7 +198,9 @@ OPTIONS = (
             "inspect (copies of inspect_ai's logs with one more scorer); may be given several times.",
             "TOOL",
         ),
-        plot=_option("Draw the workers' confusion matrices, to workers.png."),
+        plot=_option(
+            "Draw the workers' confusion matrices, to workers.png, and the ranking of compared items, to ranking.png."
+        ),
         title=_option("Heading of the page."),
         checks=_option(
             "Make posterior predictive checks: whether annotations simulated from the fit look like the data.",

@@ -17,6 +17,8 @@ from .arguments import SAVED
 from .request import Request
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from .. import Fit
     from ..data import Annotations
 
@@ -46,6 +48,7 @@ FILES = {
     **WORKER_FILES,
     **TOOL_FILES,
     "ranking.csv": "score and rank of each item that was compared",
+    "ranking.png": "scores of the items that were compared",
     "totals.csv": "total score over the questions, or number of tags, of each task",
     "comparison.csv": "how well each story predicts held-out annotations, and its weight",
     "posterior.nc": "posterior and log-likelihood, for arviz.from_netcdf",
@@ -181,7 +184,7 @@ def write_results(result: Fit, folder: Path, *, plot: bool = False) -> dict[str,
     Args:
         result: the fit.
         folder: where to; it is empty.
-        plot: draw the workers' confusion matrices too, of a fit in memory.
+        plot: draw the workers' confusion matrices too, of a fit in memory, and the items' scores where it ranks them.
 
     Returns:
         What is in each of the files that were written, by name.
@@ -204,10 +207,16 @@ def write_results(result: Fit, folder: Path, *, plot: bool = False) -> dict[str,
         write_csv(label_table(result), folder / "labels.csv")
         if ranks_items(result):
             write_csv(result.ranking, folder / "ranking.csv")
+            if plot:
+                from .. import plot_ranking
+
+                _draw(plot_ranking(result), folder / "ranking.png")
         if has_totals(result):
             write_csv(result.totals, folder / "totals.csv")
         if plot and named:
-            _draw_confusions(result, folder / "workers.png")
+            from .. import plot_confusions
+
+            _draw(plot_confusions(result)[0], folder / "workers.png")
     if named:
         write_csv(result.workers, folder / "workers.csv")
     order = list(FILES)
@@ -230,12 +239,11 @@ def _save(fit: Fit, folder: Path) -> None:
     shutil.rmtree(folder / "saved", ignore_errors=True)
 
 
-def _draw_confusions(result: Fit, path: Path) -> None:
+def _draw(axes: Axes, path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    from .. import plot_confusions
-
-    figure = plot_confusions(result)[0].figure
+    figure = axes.get_figure(root=True)
+    assert figure is not None
     try:
         figure.savefig(path, dpi=130)
     finally:

@@ -424,9 +424,10 @@ def test_items_that_nobody_compared_are_ranked_by_a_table_of_features(tmp_path):
     (tmp_path / "battles.csv").write_text("\n".join(["question_id,model_a,model_b,judge,winner", *rows]))
     (tmp_path / "items.csv").write_text("item;size\ns;0,5\nr;1,5\nq;2,5\np;3,5\n")
     arguments = ["--story", "one_coin", "--out", str(tmp_path / "out"), "--item-features", str(tmp_path / "items.csv")]
-    result = CliRunner().invoke(cli.app, ["fit", str(tmp_path / "battles.csv"), *arguments])
+    result = CliRunner().invoke(cli.app, ["fit", str(tmp_path / "battles.csv"), *arguments, "--plot"])
     assert result.exit_code == 0
     assert pd.read_csv(tmp_path / "out" / "ranking.csv")["item"].tolist() == list("pqrs")
+    assert (tmp_path / "out" / "ranking.png").read_bytes().startswith(b"\x89PNG")
     (tmp_path / "a.csv").write_text("task,worker,label\n1,a,no\n1,b,no\n2,a,yes\n2,b,no\n")
     for source, message in (
         (str(tmp_path / "a.csv"), "--item-features is of comparisons, and these annotations are none"),

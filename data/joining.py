@@ -43,6 +43,7 @@ def joined(first: Any, more: Any) -> Any:
     if (asked := questions_of(first.workers)) and not questions_of(more.workers):
         more = more.by_question(shared=SHARED in asked)
     more, of_pairs = together(first, more)
+    more = _with_features_of_prompts(first, more) if of_pairs else more
     if of_pairs and first.item_features is not None:
         items = of_pairs["items"]
         places = items.index_of(more.items)
@@ -101,6 +102,19 @@ def joined(first: Any, more: Any) -> Any:
         workers=workers,
         **of_pairs,
     )
+
+
+def _with_features_of_prompts(first: Any, more: Any) -> Any:
+    """Comparisons to be added, whose tasks have the features of their prompts where these are known."""
+    if first.features is None or more.features is not None:
+        return more
+    place = {task[0]: i for i, task in enumerate(first.tasks) if _has_prompt(task)}
+    places = np.array([place.get(task[0], -1) if _has_prompt(task) else -1 for task in more.tasks])
+    return more if (places < 0).any() else more.replace(features=read_only(np.asarray(first.features)[places]))
+
+
+def _has_prompt(task: Any) -> bool:
+    return isinstance(task, tuple) and len(task) == 3
 
 
 def _tell_given_again(task: np.ndarray, worker: np.ndarray, label: np.ndarray, known: int) -> None:

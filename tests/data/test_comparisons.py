@@ -287,3 +287,16 @@ def test_features_of_prompts_are_those_of_their_tasks():
     ):
         with pytest.raises(AnnotationError, match=message):
             Annotations.from_comparisons(asked, prompt="q", features=features)
+
+
+def test_a_pair_that_is_added_has_the_features_of_its_prompt():
+    asked = pd.DataFrame(
+        [("q1", "x", "y", "ann", "left"), ("q2", "x", "z", "bob", "right")],
+        columns=["q", "left", "right", "worker", "label"],
+    )
+    first = Annotations.from_comparisons(asked, prompt="q", features={"q1": [0.5], "q2": [-0.5]})
+    more = pd.DataFrame([("q2", "y", "new", "ann", "right")], columns=asked.columns)
+    joined = first.joined(Annotations.from_comparisons(more, prompt="q", classes=first.classes))
+    assert joined.features[joined.tasks.index_of([("q2", "new", "y"), ("q2", "y", "new")]).max()].tolist() == [-0.5]
+    with pytest.raises(AnnotationError, match=r"features of the tasks, and none of \('q3', "):
+        first.joined(Annotations.from_comparisons(more.assign(q="q3"), prompt="q", classes=first.classes))

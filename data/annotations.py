@@ -284,7 +284,7 @@ class Annotations(Constructors):
 
     @property
     def own(self) -> np.ndarray | None:
-        """Which classes each task may have, shape (N, K) bool, by its question; None where all may have all."""
+        """The classes that each task may have, shape (N, K) bool, by its question; None where all may have all."""
         own = self.kind.own
         return None if own is None else own[np.asarray(self.question)]
 
@@ -305,7 +305,7 @@ class Annotations(Constructors):
 
     @cached_property
     def annotated_again(self) -> np.ndarray:
-        """Which tasks a worker annotated more than once, in several rows or one that counts for several: (N,) bool.
+        """The tasks that a worker annotated more than once, in several rows or one that counts for several: (N,).
 
         Nobody did where workers are not named.
         """

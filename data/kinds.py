@@ -64,7 +64,7 @@ class Kind(Protocol):
 
     @property
     def own(self) -> np.ndarray | None:
-        """Which classes each question has, shape (Q, K) bool; None where all tasks have all classes."""
+        """A mask of the classes that each question has, shape (Q, K) bool; None where all tasks have all classes."""
 
     def of_question(self, question: int) -> Kind:
         """Return the kind of one question's labels, by the question's position."""

@@ -43,7 +43,7 @@ class ByQuestion(Nominal):
 
     @property
     def own(self) -> np.ndarray | None:
-        """Which classes each question has, shape (Q, K) bool; None where every question has all."""
+        """A mask of the classes that each question has, shape (Q, K) bool; None where every question has all."""
         own = np.zeros((len(self.of), self.n_classes), bool)
         for question, classes in enumerate(self.of):
             own[question, list(classes)] = True

@@ -101,8 +101,8 @@ def difficulty(
     def start(key: Array) -> Array:
         right = jnp.diagonal(vote_confusions(annotations), axis1=-2, axis2=-1)
         right = jnp.clip(right if n_abilities > 1 else right.mean(-1, keepdims=True), 0.01, 0.99)
-        of_all = (x if n_abilities > 1 else x.mean() for x in (odds, clearest))
-        return jnp.maximum((jax.scipy.special.logit(right) + next(of_all)) / next(of_all), 0.1)
+        chance, clear = (odds, clearest) if n_abilities > 1 else (odds.mean(), clearest.mean())
+        return jnp.maximum((jax.scipy.special.logit(right) + chance) / clear, 0.1)
 
     with numpyro.plate("worker", n_workers, dim=-1):
         ability = numpyro.sample("ability", prior, infer={"event_dims": dims, "start": start})

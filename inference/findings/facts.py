@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.id_text import name_quoted
-from ..fitted.beyond_chance import BeyondChance, agreement
 from ..fitted.by_batch import SURE as SURE
 from .register import Labels
 
@@ -18,11 +17,6 @@ def listed(names: Sequence[Hashable]) -> str:
     n_left = len(names) - SHOWN
     shown = [*map(name_quoted, names[:SHOWN]), *([f"{n_left:,} more"] if n_left > 0 else [])]
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
-
-
-def agreement_of(of: Labels) -> BeyondChance:
-    """Return the agreement of the workers beyond chance in a result's annotations."""
-    return agreement(of.annotations)
 
 
 def n_sure(posterior: np.ndarray) -> int:

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...data.description import count_text
+from ..fitted.beyond_chance import agreement
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .constant_workers import MUCH, constant_workers_of
-from .facts import agreement_of, listed
+from .facts import listed
 from .of_crowd import HELP, crowd_of
 from .register import Labels, Said, check
 
@@ -27,7 +28,7 @@ def no_agreement(of: Labels) -> Iterator[Said]:
     """
     if (crowd := crowd_of(of)) is None or crowd.knows_names:
         return
-    found = agreement_of(of)
+    found = agreement(of.annotations)
     upper = found.share + 2 * found.share_se
     if found.z >= (CLEARLY if upper < NO_MORE else BY_CHANCE) or not np.isfinite(found.share_se):
         return

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..fitted.averaged_labels import thin_at_mode
+from ..fitted.beyond_chance import agreement
 from ..fitted.fitted import Fitted
 from ..fitted.reversal import reversal_doubt
-from .facts import agreement_of
 from .register import NEEDS, Labels, Said, check
 
 MUCH = 0.25  # without workers' names: share of the annotations from which a class should be some tasks' label
@@ -37,7 +37,7 @@ def lost_class(of: Any) -> Iterator[Said]:
 
 
 def _of_agreement(of: Any) -> Iterator[Said]:
-    found, tasks = agreement_of(of), np.asarray(of.posterior, float).sum(0)
+    found, tasks = agreement(of.annotations), np.asarray(of.posterior, float).sum(0)
     classes, votes, z = list(of.annotations.classes), found.votes, found.z_by_class
     for k in np.flatnonzero((votes >= ENOUGH) & (z > AGREES) & (tasks < LEFT * votes)).tolist():
         yield Said(

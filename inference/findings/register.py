@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
 from typing import Any, NamedTuple, Protocol, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ...data import Annotations
 from ..engines.finding import About, Finding, Severity, plain
 from ..engines.outcome import Outcome
+from ..fitted.remembered import once as once
 
 T = TypeVar("T")
 
@@ -109,16 +108,3 @@ def check(
         return CHECKS[code]
 
     return register
-
-
-def once(prepare: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Return a function of a result that is computed once, for all checks that ask for it."""
-    known: WeakKeyDictionary[Any, T] = WeakKeyDictionary()
-
-    @wraps(prepare)
-    def prepared(of: Any) -> T:
-        if of not in known:
-            known[of] = prepare(of)
-        return known[of]
-
-    return prepared

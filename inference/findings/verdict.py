@@ -18,9 +18,10 @@ from ...data.description import count_text
 from ...data.id_text import name_quoted, name_text
 from ...data.majority import right_shares
 from ...data.questions import workers_noun
+from ..fitted.beyond_chance import agreement
 from ..fitted.intervals import INTERVAL, jeffreys
 from ..fitted.posterior import Posterior
-from .facts import SURE, agreement_of, n_sure
+from .facts import SURE, n_sure
 from .look import findings
 from .register import once
 from .review import reviewed
@@ -172,7 +173,7 @@ def _agreement(of: Posterior) -> str:
     """That no check warns, and how much workers agree."""
     if not of.annotations.named:
         return "No check warns; the annotations name no workers, so that nobody's errors are known."
-    z = agreement_of(of).z
+    z = agreement(of.annotations).z
     if not np.isfinite(z) or z <= 0:
         return "No check warns."
     return f"Workers agree on a task {z:.0f} standard deviations more than by chance, and no check warns."

@@ -28,7 +28,6 @@ workers who look at no task, which is each pair's variance; and these look.
 """
 
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -38,6 +37,7 @@ from scipy.special import ndtr
 from ...data import Annotations
 from ...data.arrays import cross_counts
 from ...data.questions import Units
+from .remembered import once
 
 BY_CHANCE = 0.2  # probability that workers look at no task, before their annotations are seen
 FEWEST = 20  # tasks under which nothing is said
@@ -97,27 +97,19 @@ def first_annotations(annotations: Annotations) -> FirstAnnotations:
     return FirstAnnotations(*(values[is_first] for values in found))
 
 
-def agreement(annotations: Annotations) -> BeyondChance:
-    """Return the agreement of workers beyond chance, which is kept as long as the annotations are.
-
-    Args:
-        annotations: of named workers.
-    """
-    if annotations not in _known:
-        _known[annotations] = _agreement(annotations)
-    return _known[annotations]
-
-
-_known: WeakKeyDictionary[Annotations, BeyondChance] = WeakKeyDictionary()
-
-
 def _of_each_question(annotations: Annotations) -> Annotations:
     """The annotations by worker and question, since classes may be rare on one question and frequent on another."""
     asked = annotations.question is not None and not isinstance(annotations.workers, Units)
     return annotations.by_question() if asked else annotations
 
 
-def _agreement(annotations: Annotations) -> BeyondChance:
+@once
+def agreement(annotations: Annotations) -> BeyondChance:
+    """Return the agreement of workers beyond chance.
+
+    Args:
+        annotations: of named workers.
+    """
     annotations = _of_each_question(annotations)
     given, n_classes = first_annotations(annotations), annotations.n_classes
     counts = cross_counts((annotations.n_workers, n_classes), given.worker, given.label)
@@ -151,12 +143,13 @@ def _agreement(annotations: Annotations) -> BeyondChance:
     return BeyondChance(excess.sum() / deviation, excess.sum() / most, deviation / most, z_by_class, votes)
 
 
+@once
 def by_chance(annotations: Annotations) -> float:
     """The probability that the workers look at no task: from 0 to 1.
 
     It is 0 where it cannot be told: of unnamed workers, of fewer than :data:`FEWEST` tasks, where workers give one
     class each, choose what they annotate, or give levels of another truth, and where something else tells of the
-    labels, such as gold labels, models' probabilities or features.
+    labels: gold labels, given or models' probabilities, features, or the items that comparisons share.
 
     Args:
         annotations: the data, with the evidence that was used.
@@ -165,8 +158,11 @@ def by_chance(annotations: Annotations) -> float:
         not annotations.named
         or annotations.scored
         or (annotations.abstains and annotations.informative)
-        or annotations.evidence is not None
-        or annotations.features is not None
+        or annotations.sides is not None
+        or any(
+            told is not None
+            for told in (annotations.evidence, annotations.prior, annotations.model_scores, annotations.features)
+        )
         or (np.bincount(annotations.task) > 0).sum() < FEWEST
     ):
         return 0.0

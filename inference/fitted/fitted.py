@@ -155,7 +155,7 @@ class Fitted:
 
     @property
     def progress(self) -> bool:
-        """Whether what follows the fit shows bars where it takes long: unless it was fitted with ``progress=False``."""
+        """True where what takes long after the fit shows bars: unless it was fitted with ``progress=False``."""
         return not self.outcome.facts.get("silent", False)
 
     @cached_property

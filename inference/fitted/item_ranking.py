@@ -96,7 +96,7 @@ def beats(fit: Posterior) -> pd.DataFrame:
 
 
 def beats_by_position(fit: Posterior, workers: Any = None) -> pd.DataFrame:
-    r"""Which of two items a worker would name, by where they are shown: what is owed to the items, and to the position.
+    r"""Probabilities that a worker names either of two items, by where they are shown, and the position's part in them.
 
     .. math::
         p_\text{named\_left} = \sum_k P(z = k \mid i \text{ left}) \, h_k, \quad
@@ -178,7 +178,7 @@ def _chosen(fit: Posterior) -> list[tuple[ItemDraws, Fitted, np.ndarray]]:
 
 
 def _credit_of_left(fit: Posterior, asked: np.ndarray | None) -> np.ndarray:
-    """What a worker gives the left side, of a tie half, by true class: ``(S, W, 3)``, in :func:`item_draws`' draws."""
+    """Shares that a worker gives the left side, of a tie half, by true class: ``(S, W, 3)``, as :func:`item_draws`."""
     annotations, found = fit.annotations, []
     for _, fitted, chosen in _chosen(fit):
         tables = fitted.confusion_draws

@@ -24,7 +24,7 @@ Variable: TypeAlias = tuple[tuple[str, ...], np.ndarray] | tuple[tuple[str, ...]
 
 @dataclass(frozen=True)
 class NamedArrays:
-    """What a dataset of xarray's holds: arrays with named dimensions.
+    """The content of a dataset of xarray's: arrays with named dimensions.
 
     A fit is written to files without xarray, which takes longer to import than the fit takes.
 

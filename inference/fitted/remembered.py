@@ -1,4 +1,4 @@
-"""Views of a fit that are computed once."""
+"""Views of a fit, and what follows from annotations or a result, that are computed once."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -8,7 +8,21 @@ from weakref import WeakKeyDictionary
 
 import pandas as pd
 
+T = TypeVar("T")
 View = TypeVar("View", bound=Callable[..., pd.DataFrame])
+
+
+def once(prepare: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Return a function of a result, or of annotations, that is computed once for all who ask for it."""
+    known: WeakKeyDictionary[Any, T] = WeakKeyDictionary()
+
+    @wraps(prepare)
+    def prepared(of: Any) -> T:
+        if of not in known:
+            known[of] = prepare(of)
+        return known[of]
+
+    return prepared
 
 
 def remembered(view: View) -> View:

@@ -160,7 +160,7 @@ def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None)
 
 
 def _possible(annotations: Annotations) -> np.ndarray | None:
-    """Which classes some question has together, ``(K, K)`` bool; None where all questions have all."""
+    """A mask of the classes that some question has together, ``(K, K)`` bool; None where all questions have all."""
     own = annotations.kind.own
     return None if own is None else (own[:, :, None] & own[:, None, :]).any(0)
 

@@ -115,7 +115,7 @@ class BradleyTerry(ClassPrior):
         return scale * (effect - effect.mean())
 
     def _by_features(self, annotations: Annotations) -> Array | float:
-        """What follows of the scores from the items' features, ``(I,)``; 0 without any."""
+        """The part of the scores that follows from the items' features, ``(I,)``; 0 without any."""
         if annotations.item_features is None:
             if self.slope is not None:
                 raise StoryError(
@@ -130,7 +130,7 @@ class BradleyTerry(ClassPrior):
         return units @ _normal("item_slope", {"item_feature": x.shape[1]}, slope)
 
     def _prompt_slope(self, by_prompt: float, annotations: Annotations) -> tuple[Array, Array]:
-        """What each feature of a task changes in each item's score, ``(I, P)``, and these features, ``(N, P)``."""
+        """The change of each item's score by each feature of a task, ``(I, P)``, and these features, ``(N, P)``."""
         spread = positive("by_prompt", by_prompt, "standard deviation of what tasks' features change in a score")
         x = jnp.asarray(needed_features(annotations, f"BradleyTerry(by_prompt={by_prompt})"), dtype=float)
         if x.ndim != 2:

@@ -70,7 +70,7 @@ class KindsOfTasks:
         return (kinds * (self.log_share + self.by_task(of_classes))).sum()
 
     def within(self, own: Array) -> "KindsOfTasks":
-        """The same with each unit's classes among some, ``own (N, K)`` of bool."""
+        """The kinds with each unit's classes among some, ``own (N, K)`` of bool."""
         return replace(self, log_probs=within(self.log_probs, own[:, None]))
 
     def given(self, scores: Array) -> "TruthsOfTasks":

@@ -29,7 +29,7 @@ NEVER = -1e9
 
 
 def own_of_tasks(annotations: Annotations) -> Array | None:
-    """Which classes each task may have, ``(N, K)`` of bool; None where all have all."""
+    """A mask of the classes that each task may have, ``(N, K)`` of bool; None where all have all."""
     own = annotations.kind.own
     return None if own is None else jnp.asarray(own)[annotations.question]
 
@@ -46,7 +46,7 @@ def wrong_classes(annotations: Annotations) -> np.ndarray:
 
 
 def log_fewer_errors(annotations: Annotations) -> Array | float:
-    """What is added to the log-odds of a right annotation where errors spread evenly over fewer classes than K − 1.
+    """The addition to the log-odds of a right annotation where errors spread evenly over fewer classes than K − 1.
 
     A probability of being right is so that among the classes of the task's question: ``(N,)``, or 0.
     """
@@ -55,7 +55,7 @@ def log_fewer_errors(annotations: Annotations) -> Array | float:
 
 
 def beside(annotations: Annotations) -> np.ndarray:
-    """How many classes a task of each class might be of, ``(K,)``: K, or fewer where questions have their own."""
+    """The number of classes that a task of each class might be of, ``(K,)``; fewer where questions have own ones."""
     return (wrong_classes(annotations) > 0).sum(-1) + 1
 
 

@@ -43,8 +43,13 @@ def test_nothing_is_said_where_something_else_tells_of_the_labels():
     noise = drawn("noise, 2 classes")
     told = cp.fit("one_coin", noise, gold={noise.tasks[0]: noise.classes[0]}, progress=False).annotations
     with_features = noise.replace(features=np.zeros((noise.n_tasks, 2)))
-    for annotations in (noise.without_workers(), told, with_features):
+    of_model = noise.replace(prior=np.full((noise.n_tasks, 2), 0.5, np.float32))
+    for annotations in (noise.without_workers(), told, with_features, of_model):
         assert by_chance(annotations) == 0
+    rng = np.random.default_rng(0)
+    rows = [(*rng.choice(list("abcdefgh"), 2, replace=False), w, rng.choice(["left", "right"])) for w in "uvwx" * 60]
+    pairs = cp.Annotations.from_comparisons(pd.DataFrame(rows, columns=["left", "right", "worker", "label"]))
+    assert by_chance(pairs) == 0  # items that pairs share tell of the labels
     assert by_chance(noise) > 0.5
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 _COLUMNS = "task|worker|label|count|seconds"
 _OF_FILES = "tags|empty|separator|repeats|question|sheet|columns|outer|several|encoding|missing"
@@ -46,7 +46,7 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (r"\babstain=\[\.\.\.\]", "--abstain VALUE"),
     (r"\bAnnotations\.from_frame\(frame, abstain=\[[^]]*\]\)", "--abstain VALUE"),
-    (r"\babstain=\[('[^']*')\]", r"--abstain \1"),
+    (r"\babstain=\[(['\"][^]]*)\]", lambda found: " ".join(f"--abstain {each}" for each in found[1].split(", "))),
     (r"\bgive overwrite=True", "give --overwrite"),
     (r"\bkey=(?=\S+:)", "--key "),
     (r"\bthe same call with checkpoint=('[^']*'), resume=True", r"the same command with --checkpoint \1 --resume"),
@@ -96,13 +96,47 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(?<![\w./])fit\.(?!json\b)([a-z_]+)\b(\([^)]*\))?", r"cp.load_fit('DIR').\1\2 in Python"),
 )
 
+_MENDS = (r"\b(?:By what is in them:|Did you mean|pass) ((?:--\w+ {0} ?)+)", r"(--missing {0}) leaves")
+_QUOTED = r"('[^']*'|\"[^\"]*\")"
 
-def for_the_shell(message: str) -> str:
+
+def for_the_shell(message: str, folder: str | None = None) -> str:
     """Return an error message with the command line's options in place of Python's arguments.
+
+    Args:
+        message: for Python.
+        folder: where the fit that it speaks of is saved; None where that is not known.
 
     >>> for_the_shell("the table has no column 'worker'. Did you mean worker='rater'?")
     "the table has no column 'worker'. Did you mean --worker 'rater'?"
     """
     for pattern, replacement in _RULES:
         message = re.sub(pattern, replacement, message)
-    return message
+    if folder is None:
+        return message
+    return message.replace("load_fit('DIR')", f"load_fit({folder!r})").replace(
+        "crowdppl estimate DIR", f"crowdppl estimate {shlex.quote(folder)}"
+    )
+
+
+def mended(message: str, arguments: Sequence[str]) -> str | None:
+    """Return the command that an error message asks for; None where it asks for none.
+
+    Args:
+        message: in the words of the command line.
+        arguments: those of the command that was refused.
+
+    >>> mended("Did you mean --worker 'the rater'?", ["fit", "a.csv", "--worker", "rater"])
+    "crowdppl fit a.csv --worker 'the rater'"
+    """
+    found = next(filter(None, (re.search(mend.format(_QUOTED), message) for mend in _MENDS)), None)
+    options = re.findall(rf"(--\w+) {_QUOTED}", found[1]) if found else []
+    if not options:
+        return None
+    kept = list(arguments)
+    for option, _ in options:
+        kept = [each for each in kept if not each.startswith(f"{option}=")]
+        if option in kept:
+            at = kept.index(option)
+            del kept[at : at + 2]
+    return shlex.join(["crowdppl", *kept, *(part for name, text in options for part in (name, text[1:-1]))])

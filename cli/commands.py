@@ -113,7 +113,7 @@ def fit(
 ) -> None:
     """Fit a story to annotations; write labels, workers and the posterior to a folder."""
     began = time.perf_counter()
-    with plain_messages():
+    with plain_messages(str(out)):
         with output_folder(out, overwrite=overwrite) as folder:
             check_input(request)
             check_privacy(workers, key, min_group, plot=plot)

@@ -56,7 +56,7 @@ def estimate(
     ] = None,
 ) -> None:
     """Estimate the accuracy of a fit's labels and the prevalence of the classes from a few gold labels."""
-    with plain_messages():
+    with plain_messages(str(folder)):
         check_name("value of --method", method, METHODS)
         if out is not None:
             check_new_file(out, (".csv",))
@@ -71,11 +71,11 @@ def estimate(
         fit = load_fit(folder)
         found = estimated(fit, gold, method=method, of=of)
         console = stdout()
-        console.print(Text(for_the_shell(str(found))))
+        console.print(Text(for_the_shell(str(found), str(folder))))
         table = found.table.reset_index("quantity").rename_axis("of")
         console.print(frame_table(table))
         if width is not None:
-            console.print(Text(for_the_shell(str(gold_needed(fit, width, gold=gold)))))
+            console.print(Text(for_the_shell(str(gold_needed(fit, width, gold=gold)), str(folder))))
         if out is not None:
             with whole_file(out) as path:
                 write_csv(found.table, path)

@@ -59,11 +59,12 @@ def judge(
 ) -> None:
     """Weigh a panel of judges: who is right, who copies whom, whom to drop, how many human labels would settle it."""
     began = time.perf_counter()
-    with plain_messages():
+    saved = holds_saved(Path(request.file))
+    folder = request.file if saved else None
+    with plain_messages(folder):
         for file, suffixes in ((out, (".html", ".htm")), (json, (".json",))):
             if file is not None:
                 check_new_file(file, suffixes)
-        saved = holds_saved(Path(request.file))
         check_input(request, saved=saved)
         with starting(request):
             from rich.text import Text
@@ -84,17 +85,17 @@ def judge(
                 panel = weigh(source, gold, system=systems, positive=positive, seed=request.seed, **given)
         console = stdout()
         for sentence in panel.sentences:
-            console.print(Text(for_the_shell(sentence)))
+            console.print(Text(for_the_shell(sentence, folder)))
         for alert, texts, _ in panel.alerts:
             console.print(Text(f"\n{alert}", style="bold yellow"))
             for text in texts:
-                console.print(Text(for_the_shell(text)))
+                console.print(Text(for_the_shell(text, folder)))
         names = [f"{name}{end}" for name in SHOWN for end in ("", "_low", "_high")]
         console.print()
         console.print(frame_table(panel.judges[[name for name in names if name in panel.judges]], "Judges"))
         if panel.systems is not None:
             console.print(frame_table(panel.systems, f"Systems by {panel.system_score}"))
-        console.print(Text(for_the_shell(str(panel.gold_needed))))
+        console.print(Text(for_the_shell(str(panel.gold_needed), folder)))
         files = {}
         if out is not None:
             files[str(panel.report(out, title=title))] = "judges, copies, agreement, systems, labels"

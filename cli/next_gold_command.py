@@ -65,7 +65,8 @@ def next_gold(
 ) -> None:
     """Name the tasks whose true labels are worth knowing: half at random, half where the fit's stories disagree."""
     began = time.perf_counter()
-    with plain_messages():
+    saved = holds_saved(Path(request.file))
+    with plain_messages(request.file if saved else None):
         for file, suffixes in ((out, (".csv",)), (page, (".html", ".htm"))):
             if file is not None:
                 check_new_file(file, suffixes)
@@ -73,7 +74,6 @@ def next_gold(
             raise AnnotationError("--content is shown on the page; give --page FILE.html too")
         if content is not None and not content.is_file():
             raise AnnotationError(f"--content: there is no file {content}{similar(content)}")
-        saved = holds_saved(Path(request.file))
         check_input(request, saved=saved)
         with starting(request):
             from .. import gold_page, load_fit

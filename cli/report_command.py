@@ -51,12 +51,12 @@ def report(
 ) -> None:
     """Fit one story or several, or read a saved fit, and write its page (HTML): labels, workers, checks, pictures."""
     began = time.perf_counter()
-    with plain_messages():
+    saved = holds_saved(Path(request.file))
+    with plain_messages(request.file if saved else None):
         stories = story or ["dawid_skene"]
         if len(stories) > 1 and "auto" in stories:
             raise ValueError("--story auto takes a default set of stories; give it alone, or give stories by name")
         check_new_file(out, (".html", ".htm"))
-        saved = holds_saved(Path(request.file))
         if saved:
             _refuse_options_of_a_fit(context, request.file)
         check_input(request, saved=saved)

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
 
@@ -17,7 +18,7 @@ import typer
 from ..data.id_text import name_text
 from ..data.lazy import uncollected
 from ..inference.engines import progress
-from .advice import for_the_shell
+from .advice import for_the_shell, mended
 from .request import Request
 
 if TYPE_CHECKING:
@@ -66,8 +67,13 @@ def starting(request: Request) -> Iterator[None]:
 
 
 @contextmanager
-def plain_messages() -> Iterator[None]:
+def plain_messages(folder: str | None = None) -> Iterator[None]:
     """Show the warnings of crowdppl as yellow lines and no others, and an error as a red panel with an exit status.
+
+    Below the panel is the command that mends it, on one line that can be pasted, where the error names one.
+
+    Args:
+        folder: where the fit that they speak of is saved; None where that is not known.
 
     Raises:
         typer.Exit: with status 2 for input that cannot be used (any ValueError), 1 for failures of the computation or
@@ -76,20 +82,22 @@ def plain_messages() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.filterwarnings("always", category=UserWarning)
-        warnings.showwarning = _show_warning
+        warnings.showwarning = partial(_show_warning, folder)
         try:
             yield
         except (ValueError, FloatingPointError, OSError) as error:
             from rich.panel import Panel
             from rich.text import Text
 
-            stderr().print(
-                Panel(Text(for_the_shell(str(error))), title="Error", title_align="left", border_style="red")
-            )
+            said = for_the_shell(str(error), folder)
+            stderr().print(Panel(Text(said), title="Error", title_align="left", border_style="red"))
+            if command := mended(said, sys.argv[1:]):
+                stderr().print(Text.assemble("Try: ", (command, "cyan")), soft_wrap=True)
             raise typer.Exit(BAD_INPUT if isinstance(error, ValueError) else FAILURE) from None
 
 
 def _show_warning(
+    folder: str | None,
     message: Warning | str,
     category: type[Warning],
     filename: str,
@@ -101,7 +109,7 @@ def _show_warning(
     if ours and not str(message).startswith("Glyph "):  # Matplotlib's font lacks a letter
         from rich.text import Text
 
-        stderr().print(Text(f"Warning: {for_the_shell(str(message))}", style="yellow"))
+        stderr().print(Text(f"Warning: {for_the_shell(str(message), folder)}", style="yellow"))
 
 
 def show_result(result: Fit, files: Mapping[str, str], began: float, folder: str | None = None) -> None:
@@ -124,7 +132,7 @@ def show_result(result: Fit, files: Mapping[str, str], began: float, folder: str
     facts.add_column(style="bold")
     facts.add_column(overflow="fold")
     for name, text in summary.facts.items():
-        facts.add_row(name, Text(text if name == "hyperparameters" else for_the_shell(text)))
+        facts.add_row(name, Text(text if name == "hyperparameters" else for_the_shell(text, folder)))
     console.print(facts)
     for name, frame in summary.tables.items():
         for table in frame_tables(frame, name):
@@ -143,7 +151,7 @@ def show_verdict(result: Fit, console: Console, folder: str | None) -> None:
         if lines:
             console.print(Text(f"\n{heading}", style="bold"))
         for line in lines:
-            console.print(Text(for_the_shell(line)))
+            console.print(Text(for_the_shell(line, folder)))
     if folder is not None and verdict.next:
         console.print(Text("\nNext", style="bold"))
         for command, text in verdict.commands(folder).items():

@@ -168,7 +168,8 @@ def _text(value: object) -> str:
 def likely_columns(table: pd.DataFrame, roles: Sequence[str], taken: Sequence[str | None]) -> dict[str, str]:
     """Return by role the column that has such values: no guess to go by, but one to ask about.
 
-    Labels are the column of the fewest values, and tasks that of the most, where each stands more than once.
+    Labels are the column of the fewest values, and tasks that of the most, where each stands more than once. Of more
+    columns than roles those are left out that cannot be: of one value, or of another in every row, such as times.
 
     Args:
         table: a row for each annotation.
@@ -176,9 +177,11 @@ def likely_columns(table: pd.DataFrame, roles: Sequence[str], taken: Sequence[st
         taken: the columns of the other roles.
 
     Returns:
-        Nothing where there are more columns than roles, or a column's values are not like those of its role.
+        Nothing where more columns are left than roles, or a column's values are not like those of its role.
     """
     sizes = {str(name): table[name].map(str).nunique() for name in table.columns if str(name) not in taken}
+    if len(sizes) > len(roles):
+        sizes = {name: size for name, size in sizes.items() if 1 < size < len(table)}
     if len(sizes) != len(roles):
         return {}
     in_order = sorted(sizes, key=lambda name: sizes[name])

@@ -17,7 +17,7 @@ from .questions import Units
 from .text import are_digits
 
 MISSING = frozenset({
-    "-", "--", "<na>", "#n/a", "nil",
+    "-", "--", "<na>", "#n/a", "nil", "none",
     "n/a", "na", "nan", "null", "?", "missing", "refused", "refusal", "abstain", "abstained", "abstention", "skip",
     "skipped", "can't tell", "cannot tell", "don't know", "invalid", "error",
 })  # fmt: skip
@@ -257,11 +257,12 @@ def _tell_missing(classes: Ids) -> None:
     text = [name for name in classes if isinstance(name, str) and not are_digits([name])]
     words = [name for name in text if not _stands_in_more(name)]
     n_numbers = len(classes) - len(text)
-    found = [name for name in words if name == "None" or name.strip().casefold() in MISSING]
+    found = [name for name in words if name.strip().casefold() in MISSING]
     found = words if words and n_numbers >= 3 * len(words) else found
     if found:
         listing = ", ".join(map(repr, found))
-        warn(f"{listing} counts as a class; where it means that there is no label, give abstain=[{listing}]")
+        verb, pronoun = ("counts as a class", "it means") if len(found) == 1 else ("count as classes", "they mean")
+        warn(f"{listing} {verb}; where {pronoun} that there is no label, give abstain=[{listing}]")
 
 
 def _all_twice(task: np.ndarray, worker: np.ndarray, label: np.ndarray) -> bool:

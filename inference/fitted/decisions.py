@@ -25,9 +25,9 @@ def decide(
         probabilities: tasks × classes.
         threshold: two classes: label ``positive`` where its probability is at least this.
         positive: the class that the threshold speaks of; the second one by default.
-        costs: :math:`C`, true classes × labels, as a frame or ``(K, K)``; or, of ordered classes, ``"absolute"`` or
-            ``"squared"`` for the difference of the classes' values (:meth:`.Kind.costs`). By default 0 right and 1
-            wrong.
+        costs: :math:`C`, true classes × labels, zero or more, as a frame or ``(K, K)``; or, of ordered classes,
+            ``"absolute"`` or ``"squared"`` for the difference of the classes' values (:meth:`.Kind.costs`). By default
+            0 right and 1 wrong.
         abstain: cost of giving no label; a task whose every label would cost more gets None.
         kind: the kind of the labels.
 
@@ -35,8 +35,8 @@ def decide(
         by task: label, probability, expected_cost.
 
     Raises:
-        ValueError: for a threshold with more than two classes or with costs, costs of a wrong shape, or no label that
-            would cost more than any.
+        ValueError: for a threshold with more than two classes or with costs, costs of a wrong shape or below zero, or
+            no label that would cost more than any.
     """
     classes = list(probabilities.columns)
     values = probabilities.to_numpy(dtype=float)
@@ -52,8 +52,8 @@ def decide(
     labels = np.array(classes, dtype=object)[choice]
     cost, probability = expected[rows, choice], values[rows, choice]
     if abstain is not None:
-        if not abstain >= 0:
-            raise ValueError(f"abstain={abstain}: the cost of no label is zero or more")
+        if isinstance(abstain, str) or not abstain >= 0:
+            raise ValueError(f"abstain={abstain!r}: the cost of no label is a number, zero or more")
         if abstain >= matrix.max():
             raise ValueError(
                 f"abstain={abstain}: no label costs more than {matrix.max():g}, so that every task gets one; give "
@@ -96,6 +96,12 @@ def _cost_matrix(costs: pd.DataFrame | np.ndarray | str | None, classes: list, k
             f"costs={costs!r}: a table or array of numbers is needed, true classes × labels {classes}, such as "
             f"pd.DataFrame(1.0, index={classes}, columns={classes})"
         ) from None
-    if matrix.shape != (len(classes),) * 2 or not np.isfinite(matrix).all():
-        raise ValueError(f"costs of shape {matrix.shape}: finite numbers, true classes × labels {classes}, are needed")
+    if matrix.shape != (len(classes),) * 2:
+        raise ValueError(f"costs of shape {matrix.shape}: true classes × labels {classes} are needed")
+    if (bad := np.argwhere(~(np.isfinite(matrix) & (matrix >= 0)))).size:
+        row, column = bad[0]
+        raise ValueError(
+            f"costs, row {classes[row]!r} (true class), column {classes[column]!r} (label): {matrix[row, column]:g}; a "
+            "finite number, zero or more, is needed; one number added to a whole row changes no decision"
+        )
     return matrix

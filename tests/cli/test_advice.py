@@ -1,11 +1,12 @@
 """Error messages name the command line's options where they would name Python's arguments."""
 
 import re
+import shlex
 
 import pytest
 from command_line import crowdppl, refused
 
-from crowdppl.cli.advice import for_the_shell
+from crowdppl.cli.advice import for_the_shell, mended
 from crowdppl.cli.commands import ELSEWHERE
 from crowdppl.data.kinds import fraction_text
 
@@ -33,6 +34,7 @@ from crowdppl.data.kinds import fraction_text
         ("ask to overwrite it", "give --overwrite to replace it"),
         ("name a new folder, or give overwrite=True", "name a new folder, or give --overwrite"),
         ("as in Annotations.from_frame(frame, abstain=['abstain'])", "as in --abstain VALUE"),
+        ("label, give abstain=['n/a', 'none']", "label, give --abstain 'n/a' --abstain 'none'"),
         ("raise epochs, or leave out step for exact", "raise --set epochs=…, or leave out --set step for exact"),
         ("do not agree; raise warmup and draws", "do not agree; raise --set warmup=… and --set draws=…"),
         ("raise max_iterations or learning_rate", "raise --set max_iterations=… or --set learning_rate=…"),
@@ -98,6 +100,42 @@ from crowdppl.data.kinds import fraction_text
 )
 def test_advice_is_given_in_options(in_python, on_the_command_line):
     assert for_the_shell(in_python) == on_the_command_line
+
+
+def test_a_saved_fit_is_named_where_its_folder_is_known():
+    assert for_the_shell("fit.mode_labels", "my fit") == "cp.load_fit('my fit').mode_labels in Python"
+    said = for_the_shell("cp.estimate(fit, gold, of='population') has those", "my fit")
+    assert said == "crowdppl estimate 'my fit' GOLD --of population has those"
+    assert for_the_shell("with checkpoint='folder'", "fit") == "with --checkpoint DIR"  # another folder
+
+
+@pytest.mark.parametrize(
+    ("said", "command"),
+    [
+        ("By what is in them: --task 'a b' --label 'c'?", "crowdppl fit a.csv --task 'a b' --label c"),
+        ("Did you mean --worker 'rater'? Where", "crowdppl fit a.csv --worker rater"),
+        ("first; --missing 'drop' leaves them out", "crowdppl fit a.csv --missing drop"),
+        ("separated by ';': pass --separator ';'.", "crowdppl fit a.csv --separator ';'"),
+        ("Say which it is by --task COL.", None),
+        ("did you mean b.csv?", None),
+    ],
+)
+@pytest.mark.parametrize("wrong", [[], ["--worker", "x"], ["--worker=x"]])
+def test_the_command_that_mends_can_be_pasted(said, command, wrong):
+    expected = (
+        command if command is None or "--worker" in command else command.replace(" --", f" {' '.join(wrong)} --", 1)
+    )
+    assert mended(said, ["fit", "a.csv", *wrong]) == (expected and expected.replace("  ", " "))
+
+
+def test_a_refused_command_is_shown_mended_and_does_what_was_wanted(tmp_path, monkeypatch):
+    rows = [f"t{i},w{j},{(i + j) % 2}" for i in range(6) for j in range(3)]
+    (tmp_path / "a b.csv").write_text("\n".join(["Aufgabe,Kollege,Urteil", *rows]))
+    arguments = ["fit", str(tmp_path / "a b.csv"), "--story", "one_coin", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr("sys.argv", ["crowdppl", *arguments])
+    shown = crowdppl(*arguments).stderr.splitlines()[-1]
+    assert shown.startswith("Try: crowdppl fit ")
+    assert crowdppl(*shlex.split(shown.removeprefix("Try: crowdppl "))).exit_code == 0
 
 
 @pytest.mark.parametrize(("name", "said"), ELSEWHERE.items())

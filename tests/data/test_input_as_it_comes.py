@@ -143,11 +143,18 @@ def test_columns_of_unknown_names_are_asked_for_by_what_is_in_them(unknown, tmp_
 
 
 def test_no_column_is_guessed_that_does_not_look_like_its_role():
-    frame = table().rename(columns={"task": "a"}).assign(b=range(18))
+    frame = table().rename(columns={"task": "a"}).assign(b=[row % 5 for row in range(18)])
     with pytest.raises(cp.AnnotationError, match="Say which it is by task='COL'"):
         cp.read(frame, tell=False)  # two columns may be meant
     with pytest.raises(cp.AnnotationError, match=r"no column 'task'; its columns are [^?]*$"):
-        cp.read(frame.drop(columns="a"), tell=False)  # each value once: numbers of rows
+        cp.read(frame.drop(columns="a").assign(b=range(18)), tell=False)  # each value once: numbers of rows
+
+
+def test_a_column_of_one_value_and_one_of_another_in_every_row_are_of_no_role():
+    frame = table().rename(columns={"task": "Aufgabe", "worker": "Kollege", "label": "Urteil"})
+    frame = frame.assign(Projekt="A7", Zeit=range(18))
+    with pytest.raises(cp.AnnotationError, match="By what is in them: task='Aufgabe', worker='Kollege', label='Urt"):
+        cp.read(frame, tell=False)
 
 
 def test_a_gold_file_of_any_column_names_is_read_by_what_is_in_it(tmp_path):

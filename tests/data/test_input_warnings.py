@@ -35,7 +35,7 @@ def test_answers_of_language_models_that_differ_by_a_full_stop_or_quotation_mark
     assert tidy.votes().sum() == 13
 
 
-@pytest.mark.parametrize("word", ["N/A", "nan", "NULL", "?"])
+@pytest.mark.parametrize("word", ["N/A", "nan", "NULL", "?", "none", "None"])
 def test_a_class_that_means_nothing_is_told_with_the_option_for_it(word):
     with pytest.warns(AnnotationWarning, match=r"counts as a class.*abstain="):
         Annotations.from_frame(frame("x", "y", word))

@@ -42,6 +42,7 @@ from .fitted.modes import mode_frame, mode_labels
 from .fitted.new_tasks import predict_proba
 from .fitted.new_workers import new_worker_confusions
 from .fitted.posterior import OneStoryError, Posterior
+from .fitted.question_frame import question_frame
 from .fitted.replicated_annotations import posterior_predictive
 from .fitted.rubric_totals import totals
 from .fitted.tasks import task_scores
@@ -156,6 +157,11 @@ class Fit(Posterior):
             AnnotationError: the classes have no order; the message says how to state one.
         """
         return expected_scores(self.probabilities, self.annotations.kind, interval)
+
+    @cached_property
+    def questions(self) -> pd.DataFrame:
+        """By question its tasks, agreement, and how sure its labels are: :func:`.question_frame.question_frame`."""
+        return question_frame(self)
 
     @property
     def totals(self) -> pd.DataFrame:

@@ -34,6 +34,7 @@ from ..fitted.intervals import INTERVAL, jeffreys
 from ..fitted.item_ranking import item_ranking, ranks_items
 from ..fitted.misled import misled_share
 from ..fitted.posterior import SHOWN_WEIGHT, Posterior, interval_around
+from ..fitted.question_frame import ClassRows, class_rows, question_frame
 from ..fitted.workers import fitted_scores
 from ..sources.on_disk import Files
 from .facts import SURE, beside_votes, n_sure
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 SHOWN_WORKERS = 5
 SHOWN_ITEMS = 10  # of those that were compared, the best ones
+SHOWN_QUESTIONS = 30  # of several questions
+SHOWN_ROWS = 40  # of the classes of several questions
 SHOWN = 9  # numbers of a hyperparameter, of larger ones the shape is; families of workers
 
 
@@ -126,7 +129,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         facts["classifier"] = _classifier(fitted, classifier)
     if annotations.gold is not None:
         facts["gold"] = gold_accuracy(fitted)
-    tables = {"classes": _classes(fitted, interval)}
+    tables = by_question_and_class(fitted, interval)
     if annotations.named:
         scores = fitted_scores(fitted, interval)
         facts |= positive_class(annotations.classes) | to_review(fitted)
@@ -143,7 +146,7 @@ def _of_files(fitted: Fitted, files: Files, interval: float) -> Summary:
         **shared_errors(fitted.model, fitted.parameters),
         **difficulties(fitted.model, fitted.parameters),
     }
-    tables = {"classes": _label_shares(fitted)}
+    tables = {"classes": class_frame(fitted)}
     if files.named:
         tables |= best_and_worst(fitted_scores(fitted, interval))
         facts |= positive_class(files.classes)
@@ -188,7 +191,7 @@ def _of_average(fit: Posterior, interval: float) -> Summary:
         facts["left out"] = "; ".join(f"{name}: {reason}" for name, reason in fit.left_out.items())
     if fit.annotations.gold is not None:
         facts["gold"] = gold_accuracy(fit)
-    tables["classes"] = _label_shares(fit)
+    tables |= by_question_and_class(fit, interval)
     if fit.annotations.named:
         scores = fitted_scores(fit, interval)
         facts |= positive_class(fit.annotations.classes) | to_review(fit)
@@ -207,16 +210,11 @@ def _of_rule(fit: Posterior, rule: ByRule, interval: float) -> Summary:
         facts["classifier"] = f"{rule.classifier!r}, {count_text(n_weights, 'weight')}, {options}"
     if fit.annotations.gold is not None:
         facts["gold"] = gold_accuracy(fit)
-    tables = {"classes": _label_shares(fit)}
+    tables = by_question_and_class(fit, interval)
     if fit.annotations.named:
         tables |= best_and_worst(fitted_scores(fit, interval))
         facts |= positive_class(fit.annotations.classes) | to_review(fit)
     return Summary(f"{rule.name}, without a likelihood", facts, tables, findings(fit))
-
-
-def _label_shares(fit: Posterior | Fitted) -> pd.DataFrame:
-    """By class its share of the labels."""
-    return pd.DataFrame({"share_of_labels": fit.class_shares}, index=fit.source.classes.to_index("class"))
 
 
 def why(comparison: pd.DataFrame) -> str:
@@ -311,6 +309,9 @@ def sizes(annotations: Annotations | Files) -> str:
         tasks, workers = tasks_text(annotations.tasks), count_text(len(tasks_of(annotations.workers)), "worker")
         workers += " with a quality on each question" if isinstance(annotations.workers, Units) else ""
     classes, given = f"{annotations.n_classes:,} classes", count_text(annotations.n_annotations, "annotation")
+    if isinstance(annotations, Annotations) and annotations.kind.by_question:
+        of = sorted({len(annotations.question_classes(name)[0]) for name in annotations.questions})
+        classes = f"{' to '.join(f'{n:,}' for n in dict.fromkeys([of[0], of[-1]]))} classes a question"
     if isinstance(annotations, Annotations) and annotations.abstains:
         n = int(annotations.counts_by_kind()[:, annotations.n_classes :].sum())
         given += f" ({n / max(annotations.n_annotations, 1):.0%} of them abstentions)"
@@ -471,20 +472,43 @@ def gold_accuracy(fitted: Posterior | Fitted) -> str:
     return f"accuracy {right.mean():.4f}{interval} on {count_text(right.size, 'gold task')} {which}{beside}"
 
 
-def _classes(fitted: Fitted, interval: float) -> pd.DataFrame:
-    frame = _label_shares(fitted)
-    known, drawn = (each.draws_of("prevalence") for each in (fitted, fitted.with_uncertainty))
+def class_frame(fit: Posterior | Fitted, interval: float = INTERVAL) -> pd.DataFrame:
+    """By class, or by question and class, its share of the labels, and of one story its prevalence with an interval."""
+    source = fit.source
+    if not isinstance(source, Annotations):
+        return pd.DataFrame({"share_of_labels": fit.class_shares}, index=source.classes.to_index("class"))
+    rows = class_rows(source)
+    frame = pd.DataFrame({"share_of_labels": rows.shares(fit.posterior)}, rows.names)
+    if not isinstance(fit, Fitted):
+        return frame
+    known, drawn = (each.draws_of("prevalence") for each in (fit, fit.with_uncertainty))
     if known is not None and drawn is not None:
-        frame["prevalence"] = estimate = _over_questions(fitted, known).mean((0, 1))
-        draws = _over_questions(fitted, drawn)
-        frame["low"], frame["high"] = interval_around(fitted, estimate, draws, interval)
+        frame["prevalence"] = estimate = _of_rows(source, rows, known).mean((0, 1))
+        frame["low"], frame["high"] = interval_around(fit, estimate, _of_rows(source, rows, drawn), interval)
     return frame
 
 
-def _over_questions(fitted: Fitted, values: np.ndarray) -> np.ndarray:
-    """The mean of values by question over all tasks, (chain, draw, Q, K) to (chain, draw, K); others as they are."""
-    if values.ndim < 4:
-        return values
-    weight = np.bincount(np.asarray(fitted.annotations.question), minlength=len(fitted.annotations.questions))
-    own = within(values, fitted.annotations.kind, np.arange(len(weight)))
-    return np.einsum("...qk,q->...k", own, weight / weight.sum())
+def _of_rows(annotations: Annotations, rows: ClassRows, values: np.ndarray) -> np.ndarray:
+    """Shares of the classes in each draw, ``(chain, draw, K)`` or by question ``(chain, draw, Q, K)``, as R rows."""
+    if not (asked := len(annotations.questions)):
+        return values[:, :, rows.of_class]
+    each = values if values.ndim == 4 else np.repeat(values[:, :, None], asked, axis=2)
+    return within(each, annotations.kind, np.arange(asked))[:, :, rows.question, rows.of_class]
+
+
+def by_question_and_class(fit: Posterior | Fitted, interval: float) -> dict[str, pd.DataFrame]:
+    """Tables of the questions, where there are several, and of the classes; of very many rows the first are shown."""
+    frame = class_frame(fit, interval)
+    if frame.index.nlevels == 1:
+        return {"classes": frame}
+    questions = question_frame(Posterior.of(fit) if isinstance(fit, Fitted) else fit)
+    n = len(questions)
+    if n > SHOWN_QUESTIONS:
+        most = questions.sort_values("doubtful", ascending=False, kind="stable").head(SHOWN_QUESTIONS)
+        tables = {f"the {SHOWN_QUESTIONS} of {n:,} questions with the most doubtful labels": most}
+    else:
+        tables = {"questions": questions}
+    ends = frame.groupby(level=0, sort=False).size().cumsum()
+    shown = max(int((ends <= SHOWN_ROWS).sum()), 1)
+    title = "classes" if shown == n else f"classes of the first {shown:,} of {n:,} questions"
+    return tables | {title: frame.head(int(ends.iloc[shown - 1]))}

@@ -20,6 +20,7 @@ from ..plots.worker_accuracy import plot_workers
 from ..report.agreement_section import section_of
 from ..report.label_sections import labels_section
 from ..report.page import page, tiles
+from ..report.question_section import question_section
 from ..report.said_first import Alert
 from ..report.sections import Section, section
 from ..report.subject import subject
@@ -134,7 +135,8 @@ class Panel:
             least = "" if self.errors.sees_shared else ", at most"
             shown.insert(2, (f"independent judges that they count like{least}", f"{self.errors.n_effective:.1f}"))
         made = [self._judges_section(), self._copies_section(), self._drop_section(), self._systems_section()]
-        made += [self._human_labels_section(), gold_section(about), section_of(self.agreement), labels_section(about)]
+        made += [self._human_labels_section(), gold_section(about), section_of(self.agreement)]
+        made += [question_section(about), labels_section(about)]
         lead = f"Labels by {self.fit.story}; gold labels were not told to it, so that they judge it."
         heading = title or f"A panel of {judges} on {tasks}"
         write_whole(path, page(heading, lead, first, shown, [one for one in made if one is not None]))

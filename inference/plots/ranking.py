@@ -8,11 +8,26 @@ import numpy as np
 import pandas as pd
 
 from ...data import unknown_name
+from ...data.kinds import Kind
+from ...data.questions import QUESTION
 from ..fitted.expected_scores import expected_scores
 from ..fitted.intervals import INTERVAL, checked_tail, of_draws
 from ..fitted.item_ranking import item_ranking
 from ..fitted.posterior import Posterior, fitted_of
-from .style import clean, faint, name_points, name_rows, new_axes, paper, short, strong, title, whole_numbers
+from .style import (
+    clean,
+    faint,
+    given_axes,
+    name_points,
+    name_rows,
+    new_axes,
+    new_grid,
+    paper,
+    short,
+    strong,
+    title,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +36,7 @@ NAMED = 40  # rows up to which each has a line with its name
 MARKED = 200  # ranks up to which each has a marker; beyond it markers would be one line
 SEPARATE = 400  # ranks up to which each has its own interval, beyond it they make up a band
 MOST_TICKS = 15  # classes up to which each is named on the axis of scores
+PANELS = 2  # questions beside each other
 BY = ("worker", "task")  # of a switch
 
 
@@ -57,22 +73,23 @@ def plot_ranking(fit: Posterior, *, ax: Axes | None = None, interval: float = IN
     return draw_ordered(ax, table, of="item", measured="score (log-odds)", heading=heading)
 
 
-def plot_expected(fit: Posterior, *, ax: Axes | None = None, interval: float = INTERVAL) -> Axes:
+def plot_expected(fit: Posterior, *, ax: Any = None, interval: float = INTERVAL) -> Any:
     """Draw the expected score of each task of ordered classes, the greatest first, with the interval of its true class.
 
-    More than 40 tasks are drawn by rank, as one line over their intervals. The axis of scores names the classes.
+    More than 40 tasks are drawn by rank, as one line over their intervals. The axis of scores names the classes. Of
+    several questions a task each that has ordered classes has axes of its own.
 
     Args:
         fit: a fit, or a stack of fits, of ordered classes.
-        ax: axes to draw in; by default a new figure.
+        ax: axes to draw in, of several questions one for each that is ordered; by default a new figure.
         interval: mass of the equal-tailed credible intervals, between 0 and 1.
 
     Returns:
-        The axes.
+        The axes, of several questions an array of them.
 
     Raises:
-        AnnotationError: the classes have no order; the message says how to state one.
-        ValueError: `interval` is not between 0 and 1.
+        AnnotationError: the classes have no order, or those of no question; the message says how to state one.
+        ValueError: `interval` is not between 0 and 1, or there are fewer axes than questions.
 
     Examples:
         >>> import crowdppl as cp
@@ -81,15 +98,37 @@ def plot_expected(fit: Posterior, *, ax: Axes | None = None, interval: float = I
         >>> [text.get_text() for text in ax.get_yticklabels()]
         ['1', '2', '3', '4']
     """
-    kind, classes = fit.annotations.kind, list(fit.annotations.classes)
-    values = kind.values(classes)
+    annotations = fit.annotations
     names = {"expected": "value", "expected_low": "low", "expected_high": "high"}
-    scores = expected_scores(fit.probabilities, kind, interval)
-    table = scores[list(names)].rename(columns=names).sort_values("value", kind="stable")
-    heading = f"Expected scores of {len(table):,} tasks\nwith {interval:.0%} credible intervals of the true class"
+    scores = expected_scores(fit.probabilities, annotations.kind, interval)[list(names)].rename(columns=names)
+    asked = [name for name in annotations.questions if annotations.question_classes(name)[1].in_order]
+    if not asked:
+        return _draw_expected(ax, scores, annotations.kind, list(annotations.classes), interval)
+    drawn = given_axes(ax, len(asked), f"{len(asked)} questions with ordered classes")
+    if drawn is None:
+        drawn = new_grid(len(asked), PANELS, (6.5, 3.8), (0, 0))
+    for axes, name in zip(drawn, asked, strict=True):
+        chosen, kind = annotations.question_classes(name)
+        classes, said = [annotations.classes[int(k)] for k in chosen], f"{short(name, 30)}: expected scores"
+        own = scores[scores.index.get_level_values(QUESTION) == name].droplevel(QUESTION)
+        _draw_expected(axes, own, kind, classes, interval, said)
+    return drawn
+
+
+def _draw_expected(
+    ax: Axes | None,
+    scores: pd.DataFrame,
+    kind: Kind,
+    classes: list[Any],
+    interval: float,
+    said: str = "Expected scores",
+) -> Axes:
+    """Draw the expected scores of the tasks of one question."""
     named: dict[str, Any] = {}
     if len(classes) <= MOST_TICKS:
-        named = {"ticks": values, "ticklabels": [short(name, 18) for name in classes]}
+        named = {"ticks": kind.values(classes), "ticklabels": [short(name, 18) for name in classes]}
+    heading = f"{said} of {len(scores):,} tasks\nwith {interval:.0%} credible intervals of the true class"
+    table = scores.sort_values("value", kind="stable")
     return draw_ordered(ax, table, of="task", measured="expected score", heading=heading, **named)
 
 

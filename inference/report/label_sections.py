@@ -9,9 +9,10 @@ from markupsafe import Markup
 from ...data import Annotations
 from ...data.description import count_text
 from ...data.id_text import name_text
-from ..findings.summary import certainty
+from ..findings.summary import certainty, class_frame
 from ..fitted.expected_scores import expected_where_ordered
 from ..fitted.next_annotations import next_annotations
+from ..fitted.question_frame import class_rows
 from ..fitted.tasks import task_scores
 from ..plots.ranking import plot_expected
 from ..plots.style import every
@@ -44,7 +45,10 @@ def labels_section(subject: Subject) -> Section:
     at = order if n <= ALL_TASKS else order[:MOST_UNCERTAIN]
     shown = _shown_labels(subject, at)
     accuracies = None if subject.scores is None else subject.scores["accuracy"]
-    is_ordered = annotations.kind.in_order
+    several = bool(len(annotations.questions))
+    is_ordered = annotations.kind.in_order and not several
+    asked = [annotations.question_classes(name)[0] for name in annotations.questions]
+    most_classes = max(map(len, asked), default=annotations.n_classes)
     files = [(every(n, "label"), _with_probabilities(subject, frame))]
     files.append((f"{every(n, 'label')}, without the classes’ probabilities", frame))
     files.append((f"{every(n, 'label')}, with nothing but the probability", frame[["label", "probability"]]))
@@ -58,13 +62,13 @@ def labels_section(subject: Subject) -> Section:
         files=files,
         shown=shown,
         details=task_details(subject, at, accuracies, frame),
-        n_classes=annotations.n_classes,
-        most_entropy=np.log(annotations.n_classes),
+        n_classes=most_classes,
+        most_entropy=np.log(most_classes),
         majority_note=SHOWN_NOTE,
         has_ambiguity="ambiguity" in frame,
         entropies=lambda: plot_entropy(subject.source),  # type: ignore[arg-type]
         expected=(lambda: plot_expected(subject.source)) if is_ordered else None,  # type: ignore[arg-type]
-        classes=classes(subject),
+        classes=None if several else classes(subject),
     )
 
 
@@ -77,23 +81,15 @@ def next_section(subject: Subject) -> Section:
 
 
 def classes(subject: Subject) -> pd.DataFrame:
-    """By class its share of the annotations, its share of the labels, and its prevalence where the story has one."""
+    """By class, of several questions by question and class, its share of annotations and labels, and its prevalence."""
     source, annotations = subject.source, subject.annotations
-    votes = annotations.votes().sum(0)
-    frame = pd.DataFrame(
-        {
-            "share_of_annotations": votes / max(votes.sum(), 1),
-            "share_of_labels": source.posterior.mean(0).astype(float),
-        },
-        index=pd.Index([str(name) for name in annotations.classes], name="class"),
-    )
-    if source.only is not None:
-        found = subject.summary.tables["classes"]
-        names = {"prevalence": "prevalence", "low": "prevalence_low", "high": "prevalence_high"}
-        for name, column in names.items():
-            if name in found:
-                frame[column] = found[name].to_numpy(dtype=float)
-    return frame
+    frame = class_frame(source if source.only is None else source.only)
+    names = {"prevalence": "prevalence", "low": "prevalence_low", "high": "prevalence_high"}
+    frame = frame.rename(columns=names)
+    frame.insert(0, "share_of_annotations", class_rows(annotations).shares(annotations.votes()))
+    levels = [frame.index.get_level_values(level).map(str) for level in range(frame.index.nlevels)]
+    index = pd.MultiIndex.from_arrays(levels) if len(levels) > 1 else levels[0]
+    return frame.set_axis(index.set_names(frame.index.names), axis=0)
 
 
 def _labels(subject: Subject) -> pd.DataFrame:

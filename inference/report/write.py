@@ -22,6 +22,7 @@ from .label_sections import data_section, labels_section, next_section
 from .overview import overview
 from .page import opening, page, tiles
 from .prior_section import prior_section
+from .question_section import question_section
 from .ranking_section import ranking_section
 from .sections import Section
 from .story_sections import reproduce_section, story_section
@@ -92,8 +93,8 @@ def report(
 
 def _sections(about: Subject, checks: Checks | str | None, *, progress: bool) -> list[Section]:
     """The sections of the page, in their order."""
-    made: list[Callable[[Subject], Section | None]] = [ranking_section, labels_section, votes_section, workers_section]
-    made += [agreement_section, gold_section]
+    made: list[Callable[[Subject], Section | None]] = [ranking_section, question_section, labels_section, votes_section]
+    made += [workers_section, agreement_section, gold_section]
     if about.source.rule is None:
         made += [] if checks is None else [partial(checks_section, checks=checks)]
         made += [comparison_section, next_section, data_section, prior_section, story_section, reproduce_section]

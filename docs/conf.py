@@ -44,6 +44,7 @@ html_theme_options = {
     "footer_start": [],
     "footer_end": [],
 }
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system has it
 html_show_sphinx = False
 templates_path = ["templates"]
 myst_enable_extensions = ["dollarmath"]

@@ -7,6 +7,7 @@ import sys
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from textwrap import dedent
 
 import matplotlib
 import numpy as np
@@ -47,13 +48,21 @@ def test_every_python_block_runs_on_a_readers_own_table(tmp_path, monkeypatch):
     assert (tmp_path / "my-fit" / "posterior.nc").exists()
 
 
+IN_RST = r"\.\. code-block:: {}\n\n((?:   .*\n|\n)+)"
+
+
 @pytest.mark.filterwarnings("ignore")
-def test_the_first_example_prints_what_stands_below_it():
+@pytest.mark.parametrize("page", ["README.md", "docs/index.rst"])
+def test_the_first_example_prints_what_stands_below_it(page):
+    if page == "README.md":
+        example, shown = blocks("python")[0], blocks("output")[0]
+    else:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        example, shown = (dedent(re.findall(IN_RST.format(kind), text)[0]) for kind in ("python", "none"))
     printed = StringIO()
     with redirect_stdout(printed):
-        exec(compile(blocks("python")[0], "README.md", "exec"), {})
-    (shown,) = blocks("output")
-    assert lines(printed.getvalue()) == lines(shown)
+        exec(compile(example, page, "exec"), {})
+    assert lines(printed.getvalue()) == lines(shown.rstrip())
 
 
 def test_files_that_the_readme_links_to_exist():

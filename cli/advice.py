@@ -37,7 +37,20 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bordered=False\b", "--no-ordered"),
     (
         r"\bclasses=\{question: \[\.\.\.\]\} and ordered=\{question: True\} say it otherwise",
-        "cp.read(file, classes={question: [...]}, ordered={question: True}) in Python says it otherwise",
+        "--classes QUESTION=A,B,C and --classes 'QUESTION=A<B<C', in an order, say it otherwise",
+    ),
+    (
+        r"\bordered=\{'([^']*)': \[(\d[^]]*)\]\}",
+        lambda found: f"--classes {shlex.quote(f'{found[1]}=' + '<'.join(found[2].split(', ')))}",
+    ),
+    (r"\bordered=\{'([^']*)': False\}", r"--no-ordered"),
+    (r"\bordered=\{'([^']*)': True\}", r"--ordered"),
+    (r"\bclasses=\{question: \[\.\.\.\]\}", "--classes QUESTION=A,B,C"),
+    (r"\bclasses=\{'([^']*)': \[\.\.\.\]\}", lambda found: f"--classes {shlex.quote(f'{found[1]}=A,B,C')}"),
+    (r"\bclasses\['([^']*)'\]=\[([^]]*)\]", lambda found: f"--classes {shlex.quote(f'{found[1]}={found[2]}')}"),
+    (
+        r"\bordered\['([^']*)'\]=\[([^]]*)\]",
+        lambda found: f"--classes {shlex.quote(f'{found[1]}=' + '<'.join(found[2].split(', ')))}",
     ),
     (r"\bclasses=\[\.\.\.\]", "--classes A,B,C"),
     (

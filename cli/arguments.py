@@ -129,14 +129,11 @@ def read_annotations(request: Request) -> Annotations:
         options["tidy"] = True
     if request.merge:
         options["merge"] = _by_label("--merge", request.merge, "LABEL=LABEL is needed, such as Yess=Yes")
-    if request.ordered is not None:
-        options["ordered"] = request.ordered
+    options |= stated_classes(request)
     if request.no_worker:
         options["worker"] = None
     if request.separator is not None:
         options["separator"] = _separator(request)
-    if request.classes is not None:
-        options["classes"] = class_names(request.classes)
     if request.truth_classes is not None:
         options["truth_classes"] = class_names(request.truth_classes)
     if request.meaning:
@@ -326,11 +323,52 @@ def _separator(request: Request) -> str | None:
     return "\t" if request.separator == "\\t" else request.separator
 
 
-def class_names(text: str) -> list[Any]:
-    """Return the names separated by commas; whole numbers where all are."""
+def stated_classes(request: Request) -> dict[str, Any]:
+    """Return the options classes and ordered that --classes and --ordered say, of all questions or of each by its name.
+
+    ``A,B,C`` lists classes, ``A<B<C`` lists them from the least to the greatest, and either after ``QUESTION=`` is of
+    this question alone. A text with more than one equals sign lists classes that have it in their names.
+
+    Raises:
+        AnnotationError: several lists name no question or one question twice, or an order is stated and denied.
+    """
+    given = request.classes or []
+    by_question: dict[str, str] = {}
+    for text in given:
+        question, equals, names = text.partition("=")
+        if text.count("=") != 1 or not (question and names):
+            if len(given) == 1 and not (equals and text.count("=") == 1):
+                return _stated(text, request.ordered, "")
+            raise AnnotationError(
+                f"--classes {text}: QUESTION=A,B,C is needed, such as safe=no,yes, where --classes is given more "
+                "than once or has an equals sign; one list without a question is of all questions"
+            )
+        if question in by_question:
+            raise AnnotationError(f"--classes {text}: the classes of the question {question!r} are listed twice")
+        by_question[question] = names
+    found: dict[str, Any] = {}
+    for question, names in by_question.items():
+        for option, value in _stated(names, request.ordered, f"{question}=").items():
+            found.setdefault(option, {})[question] = value
+    return found or ({} if request.ordered is None else {"ordered": request.ordered})
+
+
+def _stated(text: str, ordered: bool | None, of: str) -> dict[str, Any]:
+    """The options classes and ordered of one list of classes."""
+    if "<" not in text:
+        return {"classes": class_names(text)} | ({} if ordered is None else {"ordered": ordered})
+    if ordered is False:
+        raise AnnotationError(f"--classes '{of}{text}' states an order, and --no-ordered that there is none")
+    if "," in text:
+        raise AnnotationError(f"--classes '{of}{text}': all are separated by <, in their order, or all by commas")
+    return {"ordered": class_names(text, "<")}
+
+
+def class_names(text: str, separator: str = ",") -> list[Any]:
+    """Return the names between separators; whole numbers where all are."""
     from ..data.text import as_numbers
 
-    names = [name.strip() for name in text.split(",")]
+    names = [name.strip() for name in text.split(separator)]
     return list(as_numbers(names).values()) if len(set(names)) == len(names) else names
 
 

@@ -87,7 +87,12 @@ OPTIONS = (
             "scorer|model",
             default="scorer",
         ),
-        classes=_option("All classes in their order.", "A,B,C", default="the annotations' values, sorted"),
+        classes=_option(
+            "All classes; '1<2<3', in quotation marks, from the least to the greatest. QUESTION=A,B,C, such as "
+            "safe=no,yes or 'helpful=1<2<3<4<5', are those of one question and may be given for each.",
+            "[QUESTION=]A,B,C",
+            default="the annotations' values, sorted",
+        ),
         ordered=_option(
             "The classes are ordered: whole numbers, or --classes from the least to the greatest; or they are not.",
             default="3 to 20 whole numbers from -100 to 100, without --classes, are ordered",

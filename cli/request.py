@@ -46,7 +46,7 @@ class Request:
     empty: str | None = None
     log_tasks: str | None = None
     log_workers: str | None = None
-    classes: str | None = None
+    classes: list[str] | None = None
     ordered: bool | None = None
     truth_classes: str | None = None
     abstain: list[str] | None = None

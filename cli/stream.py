@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.errors import AnnotationError
 from .advice import for_the_shell
-from .arguments import class_names
+from .arguments import stated_classes
 from .request import Request
 
 if TYPE_CHECKING:
@@ -53,10 +53,9 @@ def scan_of(request: Request, *, stream: bool | None, memory: str | None, story:
 
     roles = {role: name for role, name in request.named_columns.items() if role in ("task", "worker", "label", "count")}
     columns: dict[str, Any] = roles | ({"worker": None} if request.no_worker else {})
-    columns |= {"ordered": request.ordered}
-    classes = None if request.classes is None else class_names(request.classes)
+    columns |= stated_classes(request)
     try:
-        found = scan(request.file, **columns, classes=classes, memory=memory, missing=request.missing or "refuse")
+        found = scan(request.file, **columns, memory=memory, missing=request.missing or "refuse")
     except AnnotationError:
         if wanted:
             raise
@@ -104,6 +103,7 @@ def _not_streamed(request: Request, story: str, method: str) -> list[str]:
         "--item-features": request.item_features is not None,
         "--probabilities": bool(request.probabilities),
         "--classifier": request.classifier is not None,
+        "--classes QUESTION=…": any(isinstance(given, dict) for given in stated_classes(request).values()),
         "--seconds": request.seconds is not None,
         "--abstain": bool(request.abstain),
         "--truth-classes": request.truth_classes is not None,

@@ -13,7 +13,7 @@ from .abstentions import abstentions_of
 from .columns import Column, type_hint
 from .errors import AnnotationError, unknown_name, warn
 from .ids import Ids
-from .kinds import KINDS, NOMINAL, Kind, Nominal, kind_of, stated_classes
+from .kinds import KINDS, NOMINAL, Kind, Nominal, are_scores, kind_of, stated_classes
 from .questions import Units
 from .text import are_digits
 
@@ -201,6 +201,8 @@ def own_classes(
                 scores += [asking] * of_itself
     if tell:
         _tell(found, kinds, scores, said=bool(by_question))
+        silent_on_order = [q for q in asked if stated[q].classes is not None and stated[q].ordered is None]
+        _tell_names([q for q in silent_on_order if are_scores(found[q])], found)
     return OwnClasses(Ids(dict.fromkeys(name for question in asked for name in found[question])), found, kinds)
 
 
@@ -400,6 +402,17 @@ def _tell(found: Mapping[Any, Ids], kinds: Mapping[Any, Kind], scores: list[Any]
         warn(
             f"the whole numbers of the question {', '.join(map(repr, scores[:SHOWN]))} are taken as ordered classes; "
             f"ordered={{{scores[0]!r}: True}} says so, and False that they are names"
+        )
+
+
+def _tell_names(questions: list[Any], found: Mapping[Any, Ids]) -> None:
+    """Say which questions' classes are listed whole numbers that are taken as names, as nobody said their order."""
+    if questions:
+        first = questions[0]
+        warn(
+            f"the classes of the question {', '.join(map(repr, questions[:SHOWN]))} are whole numbers that are listed "
+            f"without an order, and taken as names; ordered={{{first!r}: {list(found[first])!r}}} says that they are "
+            f"ordered, and ordered={{{first!r}: False}} that they are not"
         )
 
 

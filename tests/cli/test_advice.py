@@ -23,6 +23,9 @@ from crowdppl.data.kinds import fraction_text
         ("given for both task= and label=; name", "given for both --task and --label; name"),
         ("pass repeats='keep' to use", "pass --repeats 'keep' to use"),
         ("list all in classes=[...]", "list all in --classes A,B,C"),
+        ("list its classes: classes={'is safe': [...]}", "list its classes: --classes 'is safe=A,B,C'"),
+        ("classes['safe']=[0] must list", "--classes safe=0 must list"),
+        ("ordered={'q': [1, 2, 3]} says so, and ordered={'q': False}", "--classes 'q=1<2<3' says so, and --no-ordered"),
         ("the greatest in ordered=[...]", "the greatest in --classes A,B,C beside --ordered"),
         (
             fraction_text("0.5"),
@@ -93,7 +96,7 @@ from crowdppl.data.kinds import fraction_text
         ("diagonal=0.0: a positive number", "diagonal=0.0: a positive number"),
         (
             "classes={question: [...]} and ordered={question: True} say it otherwise, or classes=[...]",
-            "cp.read(file, classes={question: [...]}, ordered={question: True}) in Python says it otherwise, or "
+            "--classes QUESTION=A,B,C and --classes 'QUESTION=A<B<C', in an order, say it otherwise, or "
             "--classes A,B,C",
         ),
     ],

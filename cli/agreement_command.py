@@ -53,7 +53,10 @@ def agreement(
         found = measured(annotations, fit, metric=metric, interval=interval, seed=seed)
         console = stdout()
         console.print(Text(for_the_shell(str(found))))
-        for title, frame in (("By class", found.by_class), ("By worker", found.by_worker)):
+        by_group = found.by_group["estimate"].unstack("coefficient") if len(found.by_group) else found.by_group
+        by_question = by_group.rename_axis("question")
+        tables = {"By question": by_question, "By class": found.by_class, "By worker": found.by_worker}
+        for title, frame in tables.items():
             if len(frame):
                 console.print(frame_table(frame, title, interval=interval))
         if out is not None:

@@ -541,10 +541,11 @@ class Annotations(Constructors):
     def krippendorff_alpha(self) -> float:
         """Return Krippendorff's alpha: 1 where all agree, 0 where they agree as often as by chance.
 
-        Two classes disagree by the distance of the labels' kind. Abstentions are missing values. Where questions have
-        classes of their own it is the mean of the questions' alphas by their tasks with two annotations or more.
+        Two classes disagree by the distance of the labels' kind. Abstentions are missing values. Where there are
+        several questions it is the mean of their alphas by their tasks with two annotations or more: shares of the
+        classes that differ from question to question are no agreement.
         """
-        if self.kind.by_question:
+        if len(self.questions):
             own = [self.of_question(name) for name in self.questions]
             alphas = np.array([each.krippendorff_alpha() for each in own])
             n = np.array([(each.votes().sum(-1) > 1).sum() for each in own])
@@ -568,7 +569,7 @@ class Annotations(Constructors):
             gold=self.gold,
             seconds=None if self.seconds is None else np.asarray(self.expanded().seconds),
             kind=Ordered() if self.scored else self.kind,
-            alpha=self.krippendorff_alpha() if self.kind.by_question else None,
+            alpha=self.krippendorff_alpha() if len(self.questions) and not self.scored else None,
         )
 
     def _n_repeated(self) -> tuple[int, int]:

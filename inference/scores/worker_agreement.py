@@ -16,7 +16,10 @@ from ...data.agreement import METRICS, VoteAgreement, beyond_chance, class_weigh
 from ...data.arrays import counts, cross_counts
 from ...data.cards import never_raising
 from ...data.description import count_text
+from ...data.errors import check_name
 from ...data.exports.reading import read_if_needed
+from ...data.id_text import name_quoted, name_text
+from ...data.questions import QUESTION
 from ..fitted.error_correlation import error_correlation
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, checked_tail, known_quantiles
@@ -40,8 +43,9 @@ class Agreement:
         table: by coefficient ``estimate``, ``low``, ``high``; with a fit also ``even_classes``, the coefficient of the
             same workers if each class were as common as the others, and ``expected``, ``expected_low`` and
             ``expected_high``, those of annotations that the fitted story would write again.
-        by_class: by class its ``share`` of the annotations, ``specific`` agreement (the probability that a second
-            annotation is of the class where one is), and ``alpha`` of the class against the rest.
+        by_class: by class, of several questions by question and class, its ``share`` of the annotations, ``specific``
+            agreement (the probability that a second annotation is of the class where one is), and ``alpha`` of the
+            class against the rest.
         by_worker: by worker the number of ``tasks`` shared with others, ``agreement`` with another worker, and
             ``kappa`` with the others; empty where no worker is named.
         pairs: by pair of workers the number of ``tasks`` in common and Cohen's ``kappa``: of the 1,000 pairs with the
@@ -75,7 +79,7 @@ class Agreement:
                 values = frame[[quantity, f"{quantity}_low", f"{quantity}_high"]].set_axis(
                     ["estimate", "low", "high"], axis=1
                 )
-                names = [" & ".join(map(str, key)) if of == "pair" else key for key in frame.index]
+                names = [" & ".join(map(str, key)) if of == "pair" else _one_name(key) for key in frame.index]
                 parts.append(values.assign(of=of, name=names, quantity=quantity).reset_index(drop=True))
         if len(self.by_group):
             groups = self.by_group.reset_index().rename(columns={"group": "name", "coefficient": "quantity"})
@@ -92,18 +96,19 @@ class Agreement:
         return bool(even >= MODERATE and even - kappa["estimate"] >= MISLEADS)
 
     def __str__(self) -> str:
-        rows = {str(name): row for name, row in self.table.iterrows()}
+        rows = {str(name): _text(row) for name, row in self.table.iterrows()}
+        within = ", means over the questions" if self.by_class.index.nlevels > 1 else ""
         lines = [
             f"Agreement on {count_text(self.n_tasks, 'task')} with two annotations or more ({self.metric} classes, "
-            f"{self.interval:.0%} intervals by task): two annotations of a task agree by {_text(rows['observed'])}"
+            f"{self.interval:.0%} intervals by task{within}): two annotations of a task agree by {rows['observed']}"
         ]
-        lines += [f"{NAMES[name]}: {_text(row)}" for name, row in rows.items() if name != "observed"]
+        lines += [f"{NAMES[name]}: {text}" for name, text in rows.items() if name != "observed"]
         if self.n_effective is not None:
             lines.append(f"by the fit its workers count like {self.n_effective:.1f} independent ones")
         if self.misleads:
-            kappa, most = self.table.loc["fleiss_kappa"], self.by_class["share"].idxmax()
+            kappa, share = self.table.loc["fleiss_kappa"], self.by_class["share"]
             lines.append(
-                f"kappa misleads here: {self.by_class['share'].max():.0%} of the annotations are {most!r}, so that "
+                f"kappa misleads here: {share.max():.0%} of the annotations are {name_quoted(share.idxmax())}, so that "
                 f"chance alone agrees often; if the classes were even, the same workers would have "
                 f"{kappa['even_classes']:.2f} in the place of {kappa['estimate']:.2f}. Look at the agreement by class, "
                 "and at AC1"
@@ -147,9 +152,11 @@ def agreement(
     where repeated annotations of a worker share the place of one. A worker's kappa is that of the worker and any other
     worker of the same task (Schouten 1982). Where workers are not named, there are none by worker or pair.
 
-    Where questions have classes of their own each question has the coefficients of its classes and of its kind. The
-    crowd's, and those of a worker and a pair, are their means, in which a question counts as often as it has tasks; so
-    are the bounds of their intervals, which are wider than those of independent questions.
+    Where there are several questions each has the coefficients of its classes and of its kind, and the agreement by
+    chance of its own shares: over all questions together, shares that differ from question to question would pass for
+    agreement. The crowd's, and those of a worker and a pair, are their means, in which a question counts as often as it
+    has tasks with two annotations; so are the bounds of their intervals, which are wider than those of independent
+    questions.
 
     Intervals are quantiles over resamples of the tasks with replacement: how far other tasks of the same kind would
     give other figures. The mean of Cohen's kappas has the basic bootstrap interval (Davison & Hinkley 1997, section
@@ -189,17 +196,52 @@ def agreement(
     tail = checked_tail(interval)
     if draws is not None and draws < 1:
         raise ValueError(f"draws={draws} must be at least 1")
-    if annotations.kind.by_question:
-        options: dict[str, Any] = {"metric": metric, "interval": interval, "draws": draws, "seed": seed}
-        return _over_questions(annotations, fit, by, options)
-    of = annotations.of_classes()
-    if by is None and len(of.questions):
-        by = {unit: unit[1] for unit in of.tasks if isinstance(unit, tuple)}
+    if metric is not None:
+        check_name("metric", metric, METRICS)
+    group = None if by is None else dict(by.items())
+    _groups(annotations, group)
+    said = None if fit is None else _OfFit.of(annotations, fit, seed)
+    asked: list[Any] = list(annotations.questions) or [None]
+    parts: dict[Any, Agreement] = {}
+    for question in asked:
+        part = _Part.of(annotations, question, group)
+        if (part.annotations.votes().sum(1) >= 2).any():
+            parts[question] = _within(part, said, metric, (interval, tail), draws, seed)
+    if not parts:
+        raise AnnotationError("no task has two annotations, so that there is no agreement to measure")
+    return parts[None] if asked == [None] else _mean_of(parts, by_question=group is None)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The annotations of one question, or all where there are none, and which tasks and classes of all they have."""
+
+    annotations: Annotations
+    tasks: np.ndarray
+    classes: np.ndarray
+    group: dict[Any, Any] | None
+
+    @classmethod
+    def of(cls, annotations: Annotations, question: Any, group: dict[Any, Any] | None) -> _Part:
+        """Return the part of a question, of None all."""
+        if question is None:
+            everything = np.ones(annotations.n_tasks, bool)
+            return cls(annotations.of_classes(), everything, np.arange(annotations.n_classes), group)
+        place = annotations.questions.index_of([question])[0]
+        own = None if group is None else {unit[0]: name for unit, name in group.items() if unit[1] == question}
+        chosen = annotations.question_classes(question)[0]
+        tasks = np.asarray(annotations.question) == place
+        return cls(annotations.of_question(question).of_classes(), tasks, chosen, own)
+
+
+def _within(
+    part: _Part, said: _OfFit | None, metric: str | None, interval: tuple[float, float], draws: int | None, seed: int
+) -> Agreement:
+    """Return the agreement of a part, whose classes and chance are its own."""
+    of, tail = part.annotations, interval[1]
     distance = distances(of.n_classes, of.kind, metric)
     votes = VoteAgreement(of.votes(), distance, ranks=metric == "ordinal")
     pairable = votes.by_task()[1]
-    if not pairable.any():
-        raise AnnotationError("no task has two annotations, so that there is no agreement to measure")
     n_draws = draws or int(np.clip(NUMBERS / max(of.n_rows, of.n_tasks), *DRAWS))
     rng = np.random.default_rng(seed)
 
@@ -252,63 +294,45 @@ def agreement(
         pair_frame.insert(0, "tasks", pairs.tasks)
     groups = {
         name: pd.DataFrame(summarised(figures, width, tasks, PAIR_MEAN).T, pd.Index(names, name="coefficient"), ends)
-        for name, tasks in _groups(of, by).items()
+        for name, tasks in _groups(of, part.group).items()
     }
-    n_effective = None
-    if fit is not None:
-        table, n_effective = _with_fit(table, annotations, fit, votes, figures, seed)
     return Agreement(
-        table,
+        table if said is None else said.beside(table, part, votes, figures),
         _frame(["share", "specific", "alpha"], by_class, of.classes.to_index("class")),
         workers,
         pair_frame,
         pd.concat(groups, names=["group"]) if groups else pd.DataFrame(),
         metric or _name_of(distance, of.kind.name),
-        interval,
+        interval[0],
         int(pairable.sum()),
-        n_effective,
+        None if said is None else said.n_effective,
     )
 
 
-def _over_questions(
-    annotations: Annotations,
-    fit: Posterior | Fitted | None,
-    by: Mapping[Any, Any] | pd.Series | None,
-    options: Mapping[str, Any],
-) -> Agreement:
-    """Return the agreement on each question by its classes, and the means over the questions.
+def _mean_of(parts: dict[Any, Agreement], *, by_question: bool) -> Agreement:
+    """Return the means of agreements within questions, by their tasks, and the classes of each question.
 
-    Raises:
-        AnnotationError: as :func:`agreement`.
+    Args:
+        parts: by question.
+        by_question: whether the groups are the questions; else they are those of the parts.
     """
-    group = None if by is None else dict(by.items())
-    _groups(annotations, group)
-    found: dict[Any, Agreement] = {}
-    for question in annotations.questions:
-        own = None if group is None else {unit[0]: name for unit, name in group.items() if unit[1] == question}
-        with suppress(AnnotationError):  # no task of it has two annotations
-            found[question] = agreement(annotations.of_question(question), by=own, **options)
-    if not found:
-        raise AnnotationError("no task has two annotations, so that there is no agreement to measure")
-    parts, ends = list(found.values()), ["estimate", "low", "high"]
-    of_tasks = [float(part.n_tasks) for part in parts]
-    groups = pd.concat({name: part.table[ends] for name, part in found.items()}, names=["group"])
-    if group is not None:
-        groups = _means([part.by_group for part in parts], of_tasks)
-    n_effective = None
-    if fit is not None and annotations.named:
-        with suppress(AnnotationError):  # nobody errs, or nobody shares a task
-            n_effective = error_correlation(fit, seed=options["seed"]).n_effective
+    found, ends = list(parts.values()), ["estimate", "low", "high"]
+    of_tasks = [float(part.n_tasks) for part in found]
+    metrics = {part.metric for part in found}
+    if by_question:
+        groups = pd.concat({name: part.table[ends] for name, part in parts.items()}, names=["group"])
+    else:
+        groups = _means([part.by_group for part in found], of_tasks)
     return Agreement(
-        _means([part.table for part in parts], of_tasks),
-        _means([part.by_class for part in parts], of_tasks).loc[list(annotations.classes)],
-        _means([part.by_worker for part in parts], None),
-        _means([part.pairs for part in parts], None),
+        _means([part.table for part in found], of_tasks),
+        pd.concat({name: part.by_class for name, part in parts.items()}, names=[QUESTION]),
+        _means([part.by_worker for part in found], None),
+        _means([part.pairs for part in found], None),
         groups,
-        options["metric"] or "each question's own",
-        options["interval"],
+        metrics.pop() if len(metrics) == 1 else "each question's own",
+        found[0].interval,
         int(sum(of_tasks)),
-        n_effective,
+        found[0].n_effective,
     )
 
 
@@ -349,44 +373,63 @@ def _by_votes(votes: VoteAgreement, weights: np.ndarray) -> list[np.ndarray]:
     ]
 
 
-def _with_fit(
-    table: pd.DataFrame,
-    annotations: Annotations,
-    fit: Posterior | Fitted,
-    votes: VoteAgreement,
-    figures: Callable[[np.ndarray], np.ndarray],
-    seed: int,
-) -> tuple[pd.DataFrame, float | None]:
-    """Return the table with what the fit says beside, and like how many independent workers they count."""
-    if fit.annotations.n_tasks != annotations.n_tasks or list(fit.annotations.tasks) != list(annotations.tasks):
-        raise AnnotationError("the fit is of other tasks than the annotations; give a fit of these annotations")
-    order = [*BY_VOTES, "cohen_kappa"]
-    posterior = np.asarray(fit.posterior, np.float64)
-    mass = posterior.sum(0)
-    kept = mass >= 1  # of a class that hardly any task has, little is known
-    even = (posterior[:, kept] / mass[kept]).sum(1) * annotations.n_tasks / kept.sum()
-    table = table.assign(even_classes=pd.Series(figures(even[None])[0], order))
-    n_effective = None
-    if annotations.named:
-        try:
-            n_effective = error_correlation(fit, seed=seed).n_effective
-        except AnnotationError:  # nobody errs, or nobody shares a task
-            n_effective = None
-    if isinstance(fit, Posterior) and fit.only is None:
-        return table, n_effective
-    fitted = fitted_of(fit)
-    around = fitted.with_uncertainty
-    some = around.thinned(min(REPLICATES, int(np.prod(around.shape))))
-    label = posterior_predictive(some, seed=seed)["annotation"].to_numpy()[0]
-    ones = np.ones((1, annotations.n_tasks))
-    again = []
-    for one in label:
-        new = fitted.annotations.replace(label=one.astype(np.int32))
-        replicate = VoteAgreement(new.votes(), votes.distance, votes.ranks)
-        again.append([float(value[0]) for value in _by_votes(replicate, ones)])
-    low, high = known_quantiles(np.array(again), [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2])
-    columns = {"expected": np.nanmean(again, 0), "expected_low": low, "expected_high": high}
-    return table.assign(**{name: pd.Series(values, BY_VOTES) for name, values in columns.items()}), n_effective
+@dataclass(frozen=True)
+class _OfFit:
+    """What a fit says of agreement: label probabilities, replicates of the annotations, and how many workers count.
+
+    Args:
+        annotations: those that were fitted.
+        posterior: of the labels, (N, K).
+        replicates: labels of the rows as the fitted story would write them again, (R, A); None of an average.
+        n_effective: like how many independent workers they count; None where nothing says so.
+    """
+
+    annotations: Annotations
+    posterior: np.ndarray
+    replicates: np.ndarray | None
+    n_effective: float | None
+
+    @classmethod
+    def of(cls, annotations: Annotations, fit: Posterior | Fitted, seed: int) -> _OfFit:
+        """Return what a fit says.
+
+        Raises:
+            AnnotationError: it is of other tasks.
+        """
+        if fit.annotations.n_tasks != annotations.n_tasks or list(fit.annotations.tasks) != list(annotations.tasks):
+            raise AnnotationError("the fit is of other tasks than the annotations; give a fit of these annotations")
+        n_effective = None
+        if annotations.named:
+            with suppress(AnnotationError):  # nobody errs, or nobody shares a task
+                n_effective = error_correlation(fit, seed=seed).n_effective
+        posterior = np.asarray(fit.posterior, np.float64)
+        if isinstance(fit, Posterior) and fit.only is None:
+            return cls(fit.annotations, posterior, None, n_effective)
+        fitted = fitted_of(fit)
+        around = fitted.with_uncertainty
+        some = around.thinned(min(REPLICATES, int(np.prod(around.shape))))
+        labels = posterior_predictive(some, seed=seed)["annotation"].to_numpy()[0].astype(np.int32)
+        return cls(fitted.annotations, posterior, labels, n_effective)
+
+    def beside(
+        self, table: pd.DataFrame, part: _Part, votes: VoteAgreement, figures: Callable[[np.ndarray], np.ndarray]
+    ) -> pd.DataFrame:
+        """Return the table of a part with the coefficients of even classes, and those that the story expects."""
+        posterior = self.posterior[part.tasks][:, part.classes]
+        mass = posterior.sum(0)
+        kept = mass >= 1  # of a class that hardly any task has, little is known
+        even = (posterior[:, kept] / mass[kept]).sum(1) * len(posterior) / max(kept.sum(), 1)
+        table = table.assign(even_classes=pd.Series(figures(even[None])[0], [*BY_VOTES, "cohen_kappa"]))
+        if self.replicates is None:
+            return table
+        ones, again = np.ones((1, len(posterior))), []
+        for label in self.replicates:
+            new = self.annotations.replace(label=label).votes()[part.tasks][:, part.classes]
+            replicate = VoteAgreement(new, votes.distance, votes.ranks)
+            again.append([float(value[0]) for value in _by_votes(replicate, ones)])
+        low, high = known_quantiles(np.array(again), [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2])
+        columns = {"expected": np.nanmean(again, 0), "expected_low": low, "expected_high": high}
+        return table.assign(**{name: pd.Series(values, BY_VOTES) for name, values in columns.items()})
 
 
 def _groups(annotations: Annotations, by: Mapping[Any, Any] | pd.Series | None) -> dict[Any, np.ndarray]:
@@ -519,6 +562,10 @@ class _Others:
         observed, own, others = total[..., 1] / n, total[..., 2 : 2 + k], total[..., 2 + k :]
         by_chance = np.einsum("bjk,bjk->bj", own @ self.weights, others) / n**2
         return np.concatenate([observed, beyond_chance(observed, by_chance)], 1)
+
+
+def _one_name(key: Any) -> Any:
+    return name_text(key) if isinstance(key, tuple) else key
 
 
 def _text(row: pd.Series) -> str:

@@ -141,6 +141,48 @@ def test_questions_are_groups_of_their_own_by_default(skewed):
     np.testing.assert_allclose(found.loc["one", "estimate"], expected.loc[found.loc["one"].index])
 
 
+@pytest.fixture(scope="module")
+def noise():
+    """Three questions of the same classes with other shares, which four workers answer whatever the task."""
+    rng, rows = np.random.default_rng(0), []
+    for name, share in (("rare", 0.05), ("even", 0.5), ("usual", 0.95)):
+        rows += [(f"t{i}", f"w{j}", name, int(rng.random() < share)) for i in range(200) for j in range(4)]
+    return pd.DataFrame(rows, columns=["task", "worker", "question", "label"])
+
+
+def test_shares_that_differ_from_question_to_question_are_no_agreement(noise):
+    annotations = cp.Annotations.from_frame(noise, question="question")
+    found = cp.agreement(annotations, draws=100)
+    pooled = krippendorff.alpha(value_counts=annotations.votes(), level_of_measurement="nominal")
+    assert pooled > 0.5
+    # 600 tasks with six pairs each: alpha of noise has a standard deviation of about 1 / sqrt(3600), less than .02.
+    for name in ("alpha", "fleiss_kappa", "cohen_kappa"):
+        assert abs(found.table.loc[name, "estimate"]) < 0.05
+    assert annotations.krippendorff_alpha() == pytest.approx(found.table.loc["alpha", "estimate"])
+    for name, own in noise.groupby("question"):
+        matrix = own.pivot(index="worker", columns="task", values="label").to_numpy(float)
+        expected = krippendorff.alpha(matrix, level_of_measurement="nominal")
+        assert found.by_group.loc[(name, "alpha"), "estimate"] == pytest.approx(expected, abs=1e-6)
+    assert "means over the questions" in str(found)
+
+
+def test_a_fit_says_of_each_question_what_it_says_of_it_alone(noise):
+    rng = np.random.default_rng(1)
+    truth = {(task, name): rng.random() < 0.05 for task in noise["task"].unique() for name in ("rare", "even")}
+    table = noise[noise["question"] != "usual"].copy()
+    right = rng.random(len(table)) < 0.95
+    units = zip(table["task"], table["question"], strict=True)
+    table["label"] = [int(truth[unit] == ok) for unit, ok in zip(units, right, strict=True)]
+    annotations = cp.Annotations.from_frame(table, question="question")
+    fit = cp.fit("one_coin", annotations, progress=False)
+    found = cp.agreement(annotations, fit, draws=20)
+    kappa = found.table.loc["fleiss_kappa"]
+    assert found.misleads
+    assert kappa["even_classes"] == pytest.approx(0.81, abs=0.12)  # (.905 − .5) / .5 of workers right in 95 %
+    assert kappa["expected_low"] - 0.1 < kappa["estimate"] < kappa["expected_high"] + 0.1
+    assert "· 0'" in str(found)
+
+
 def test_without_names_there_are_figures_of_the_crowd_and_its_classes_alone(skewed):
     named, unnamed = cp.agreement(skewed, draws=20), cp.agreement(skewed.without_workers(), draws=20)
     rest = ["observed", "alpha", "fleiss_kappa", "gwet_ac"]

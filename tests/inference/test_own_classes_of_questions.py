@@ -132,7 +132,7 @@ def test_agreement_is_within_questions_by_their_kinds(annotations):
     np.testing.assert_allclose(found.table["estimate"], means)
     np.testing.assert_allclose(annotations.krippendorff_alpha(), found.table.loc["alpha", "estimate"])
     assert annotations.describe()["Krippendorff's alpha"] == annotations.krippendorff_alpha()
-    assert found.by_class.index.tolist() == list(annotations.classes)
+    assert found.by_class.index.tolist() == [(name, own) for name, classes in CLASSES.items() for own in classes]
     assert (found.by_worker["tasks"] == 90).all()
 
 

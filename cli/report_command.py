@@ -52,7 +52,8 @@ def report(
     """Fit one story or several, or read a saved fit, and write its page (HTML): labels, workers, checks, pictures."""
     began = time.perf_counter()
     saved = holds_saved(Path(request.file))
-    with plain_messages(request.file if saved else None):
+    folder = request.file if saved else None
+    with plain_messages(folder):
         stories = story or ["dawid_skene"]
         if len(stories) > 1 and "auto" in stories:
             raise ValueError("--story auto takes a default set of stories; give it alone, or give stories by name")
@@ -69,11 +70,9 @@ def report(
         with doing("writing the page", request):
             result = shown_to_others(result, workers)
             gold = request.gold if saved else None  # a new fit's annotations have it
-            result.report(out, title=title, checks=checks, gold=gold, seed=request.seed)
+            result.report(out, title=title, checks=checks, gold=gold, seed=request.seed, folder=folder)
         if not request.quiet:
-            show_result(
-                result, {str(out): "labels, workers, checks and pictures"}, began, request.file if saved else None
-            )
+            show_result(result, {str(out): "labels, workers, checks and pictures"}, began, folder)
 
 
 def _new_fit(request: Request, stories: list[str], method: str, workers: str, key: Path | None) -> Fit:

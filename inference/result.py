@@ -211,7 +211,8 @@ class Fit(Posterior):
             workers: what the page has of the workers: ``"keep"`` their names, ``"hash"`` pseudonyms, ``"drop"``
                 nothing.
             key: of the pseudonyms: 16 to 64 random bytes, or a file that holds them.
-            options: ``title``, ``fits`` to compare with by name, ``gold``, ``checks=False`` to leave the checks out.
+            options: ``title``, ``fits`` to compare with by name, ``gold``, ``checks=False`` to leave the checks out,
+                ``folder`` where the fit is saved, for commands of the shell.
 
         Raises:
             StorageError: the file cannot be written; said before anything is computed.

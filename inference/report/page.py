@@ -46,11 +46,17 @@ def standalone(template: str, **values: object) -> str:
     return str(render(template, **shared, **values))
 
 
-def opening(found: Overview) -> Markup:
-    """Return the page's opening: the verdict, the alerts, the weightiest first, and the passed tests."""
+def opening(found: Overview, folder: str | None = None) -> Markup:
+    """Return the page's opening: the verdict, the alerts, the weightiest first, and the passed tests.
+
+    Args:
+        found: what it says.
+        folder: where the fit is saved, for commands of the shell; None where that is not known.
+    """
     return render(
         "opening",
         verdict=found.verdict,
+        folder=folder,
         steps=found.verdict.next[:-1],  # the last one is this page
         sentences=[trust(found)],
         alerts=alerts(found),

@@ -114,11 +114,12 @@ def text(value: object) -> str:
 def _head(name: str, texts: pd.Series | None, most: int) -> Head:
     """The heading of a column; one of texts is as wide as the longest of them, up to `most` characters.
 
-    A word of more than :data:`WORD` characters, which only names of classes have, is broken into lines.
+    A word of more than :data:`WORD` characters, which only names of classes have, is broken into lines. A heading of
+    many words has about four lines.
     """
     heading = name.replace("_", " ")
     breaks = max(map(len, heading.split()), default=0) > WORD
-    least = WORD if breaks else None
+    least = WORD if breaks else len(heading) // 4 if len(heading) > 2 * WORD else None
     if texts is not None:
         longest = max((len(text(value)) for value in texts if not isinstance(value, Markup)), default=0)
         least = max(min(longest, most) + 2, least or 0)

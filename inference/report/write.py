@@ -42,6 +42,7 @@ def report(
     checks: bool = True,
     seed: int = 0,
     progress: bool = True,
+    folder: str | None = None,
 ) -> Path:
     """Write a page (HTML) on a fit: labels, workers, agreement, checks, data, prior, story and computation.
 
@@ -62,6 +63,7 @@ def report(
         checks: whether to make posterior predictive checks (:func:`crowdppl.check`), which take some seconds.
         seed: of everything that is drawn at random: replicates, folds, bootstrap.
         progress: whether to show progress bars where it takes more than two seconds.
+        folder: where the fit is saved, for the shell's commands on the page; None writes DIR in its place.
 
     Returns:
         The path of the page.
@@ -87,7 +89,7 @@ def report(
     made = make_checks(about, progress=progress) if checks and about.source.rule is None else None
     found = overview(about, made if isinstance(made, Checks) else None)
     sections = _sections(about, made, progress=progress)
-    write_whole(path, page(heading, _lead(about), opening(found), tiles(about, found.gold), sections))
+    write_whole(path, page(heading, _lead(about), opening(found, folder), tiles(about, found.gold), sections))
     return path
 
 

@@ -1,5 +1,6 @@
 """The page in a browser: no width scrolls sideways, tables sort and filter, and no script of the data runs."""
 
+import base64
 import json
 import re
 import shutil
@@ -8,6 +9,7 @@ from html import escape, unescape
 
 import pandas as pd
 import pytest
+from browser import browser
 from markupsafe import Markup
 from report_pages import TASKS, WORKERS
 
@@ -215,3 +217,19 @@ def test_cards_of_notebooks_fit_a_narrow_page_with_nothing_cut(opened):
         wider, _ = opened(f"<!DOCTYPE html><meta charset=utf-8><body>{shown}</body>", (400, 844), script, policy=True)
         assert len(wider) > 5
         assert max(wider) <= 1  # a pixel by rounding
+
+
+def test_a_usual_crowd_prints_on_four_pages_and_the_first_screen_of_a_phone_has_the_verdict(tmp_path):
+    annotations, _ = cp.simulate("one_coin", n_tasks=400, n_workers=40, annotations_per_task=5, n_classes=4, seed=1)
+    fit = cp.fit("one_coin", annotations.without_gold(), progress=False)
+    path = fit.report(tmp_path / "report.html", progress=False)
+    with browser(tmp_path) as chromium:
+        chromium.size(*PHONE)
+        chromium.open(path)
+        heads = "[...document.querySelectorAll('#said h2')].map(h => [h.textContent, h.getBoundingClientRect().bottom])"
+        heads = {name: bottom for name, bottom in chromium.run(heads) if bottom < PHONE[1]}
+        assert next(iter(heads)) == next(iter(fit.verdict.sections))
+        assert {"Labels", "Workers"} <= set(heads)
+        paper = {"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": True}
+        printed = base64.b64decode(chromium("Page.printToPDF", **paper)["data"])
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b(?!s)", printed)) <= 4

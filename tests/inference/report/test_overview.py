@@ -113,6 +113,10 @@ def test_the_page_begins_with_the_verdict_and_names_are_escaped():
     places = [said.index(line) for line in [*lines, DOUBTFUL.next[0].command, trust(WORST)]]
     assert places == sorted(places)
     assert "crowdppl report" not in said
+    assert "DIR is the folder" in said
+    named = next(e for e in Page(opening(WORST, "my fit")).all("div") if e.get("id") == "said")["text"]
+    assert "crowdppl next-gold 'my fit'" in named
+    assert "DIR" not in named
     assert [e["href"] for e in page.all("a")] == ["#convergence", "#checks", "#prior", "#gold"]
 
 

@@ -44,6 +44,7 @@ def test_the_source_distribution_has_the_package_its_data_and_tests_and_no_exper
     assert draws <= sources
     assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "py.typed", "tests/house.py"} <= sources
     assert not [name for name in sources if name.split("/")[0] in ("benchmarks", "notebooks", "docs")]
+    assert not [name for name in sources if "papers" in name.split("/")]
 
 
 def test_only_a_person_starts_the_workflow_that_publishes():

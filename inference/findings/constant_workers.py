@@ -11,6 +11,9 @@ Hoeffding (1956) it is no less than that of the sum of annotations of different 
 annotations are looked at together: where those who give k alone go against the majority as one more often than whoever
 looks at the tasks does, all of them count as such whose own tail does not speak against it.
 
+Where there are several questions about each task, each is looked at alone, too: who answers one by the same class for
+all tasks may look at the others.
+
 Nobody is constant who chooses: a labelling function gives its class where its rule applies and abstains, or says
 nothing, elsewhere. So workers are left out who abstain in much of their annotations, and those whose tasks are of their
 class by the others more often than other tasks are. Nor is one who is only cautious: the few annotations of other
@@ -18,7 +21,7 @@ classes agree with the majority more often than by chance.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import bdtrc  # scipy.stats has it too, and takes a third of a second to import
@@ -26,6 +29,8 @@ from scipy.special import bdtrc  # scipy.stats has it too, and takes a third of 
 from ...data import Annotations
 from ...data.arrays import cross_counts
 from ...data.errors import check_name
+from ...data.id_text import name_text
+from ...data.questions import Units
 from ..engines.finding import Finding
 from ..fitted.beyond_chance import first_annotations
 from .register import Labels, once
@@ -37,42 +42,90 @@ TAIL_TOGETHER = 1e-6  # the same of all who give one class
 ALONE = 0.2  # tail of a worker's own from which nothing speaks for constancy
 CHOOSES = 3.0  # standard deviations by which more of a worker's tasks are of the own class than of all tasks
 CAUTIOUS = 0.05  # tail of the agreement of the few annotations of other classes
-MUCH = 0.15  # share of the annotations from which constant workers are left out of a fit
+MUCH = 0.15  # share of the annotations of all questions, or of one, from which constant workers are left out of a fit
 RULES = ("leave_out", "keep")
 ABSTAINS = 0.1  # share of abstentions among a worker's annotations from which the worker chooses
 
 
 class ConstantWorkers(NamedTuple):
-    """Workers who give one class whatever the task.
+    """Workers who give one class whatever the task, on all questions or on one of several.
 
     Args:
-        workers: their positions, ``(C,)``.
+        workers: their positions, ``(C,)``; who is constant on several questions one by one is there for each.
         classes: the position of the class that each gives, ``(C,)``.
+        questions: the position of the question on which, −1 for all, ``(C,)``.
         share: their share of the annotations that are classes.
+        most: the same of the annotations of the question that they have the most of.
     """
 
     workers: np.ndarray
     classes: np.ndarray
+    questions: np.ndarray
     share: float
+    most: float
+
+    @classmethod
+    def of(cls, annotations: Annotations, found: Iterable[tuple[int, ...]]) -> Self:
+        """Return those who were found: the worker, the class and the question of each."""
+        workers, classes, questions = np.array(list(found), int).reshape(-1, 3).T
+        named = cls(workers, classes, questions, 0.0, 0.0)
+        given = np.asarray(annotations.label) < annotations.n_classes
+        theirs, asked = ~named.others(annotations) & given, _asked(annotations)
+        parts = np.bincount(asked[theirs], minlength=1), np.bincount(asked[given], minlength=1)
+        most = max((n / parts[1][place] for place, n in enumerate(parts[0]) if n), default=0.0)
+        return named._replace(share=float(theirs.sum() / max(given.sum(), 1)), most=float(most))
 
     def others(self, annotations: Annotations) -> np.ndarray:
-        """Return which rows other workers gave, ``(A,)``."""
-        return ~np.isin(np.asarray(annotations.worker), self.workers)
+        """Return which rows other workers gave, or these on other questions, ``(A,)``."""
+        worker, asked = np.asarray(annotations.worker), _asked(annotations)
+        theirs = np.isin(worker, self.workers[self.questions < 0])
+        size = annotations.n_workers
+        pairs = self.questions * size + self.workers
+        return ~(theirs | np.isin(asked.astype(np.int64) * size + worker, pairs[self.questions >= 0]))
+
+
+def _asked(annotations: Annotations) -> np.ndarray:
+    """Return the question of each row, 0 where there is one: ``(A,)``."""
+    if annotations.question is None:
+        return np.zeros(annotations.n_rows, int)
+    return np.asarray(annotations.question)[np.asarray(annotations.task)]
 
 
 def constant_workers(annotations: Annotations) -> ConstantWorkers:
-    """Return the workers who give one class whatever the task.
+    """Return the workers who give one class whatever the task, and those who do so on one question of several.
+
+    On a question the other workers' annotations of it alone say what is usual there, and the tails are divided by the
+    number of questions.
 
     Args:
         annotations: of named workers.
     """
-    nobody = ConstantWorkers(np.zeros(0, int), np.zeros(0, int), 0.0)
+    asked = range(len(annotations.questions))
+    everywhere = [] if isinstance(annotations.workers, Units) else _constant(annotations)
+    known = {worker for worker, _ in everywhere}
+    found = [(worker, given, -1) for worker, given in everywhere]
+    for place in asked:
+        name = annotations.questions[place]
+        own, chosen = annotations.of_question(name), annotations.question_classes(name)[0]
+        of_pairs = isinstance(annotations.workers, Units)
+        more = [(j, int(chosen[k])) for j, k in _constant(own, len(asked)) if j not in known]
+        found += [(worker, given, -1 if of_pairs else place) for worker, given in more]
+    return ConstantWorkers.of(annotations, found)
+
+
+def _constant(annotations: Annotations, n_questions: int = 1) -> list[tuple[int, int]]:
+    """Return the constant workers among annotations, each with the class that they give.
+
+    Args:
+        annotations: of all questions, or of one.
+        n_questions: how many questions are looked at one by one.
+    """
     given, n_classes, n_workers = first_annotations(annotations), annotations.n_classes, annotations.n_workers
     counts = cross_counts((n_workers, n_classes), given.worker, given.label)
     n, own = counts.sum(1), counts.argmax(1)
     suspect = (n >= FEWEST) & (counts.max(1) >= NEARLY * n) & ~_abstains(annotations)
     if not suspect.any() or suspect.all():
-        return nobody
+        return []
     of_suspect = suspect[given.worker]
     # What the workers who are not looked at give, in all and without one of them.
     votes = cross_counts((annotations.n_tasks, n_classes), given.task[~of_suspect], given.label[~of_suspect])
@@ -97,13 +150,12 @@ def constant_workers(annotations: Annotations) -> ConstantWorkers:
     kept_to = np.bincount(worker[against & (label == mine)], minlength=n_workers)
     expected = np.bincount(worker[against], likely[said, mine][against], n_workers)
     tail = _tail(kept_to, n_against, expected)
-    found = suspect & (tail < TAIL / max(suspect.sum(), 1))
+    found = suspect & (tail < TAIL / n_questions / max(suspect.sum(), 1))
     for k in range(n_classes):
         of_class = suspect & (own == k)
-        if _tail(*(x[of_class].sum() for x in (kept_to, n_against, expected))) < TAIL_TOGETHER:
+        if _tail(*(x[of_class].sum() for x in (kept_to, n_against, expected))) < TAIL_TOGETHER / n_questions:
             found |= of_class & (tail < ALONE)
-    workers = np.flatnonzero(found)
-    return ConstantWorkers(workers, own[workers], float(n[workers].sum() / max(n.sum(), 1)))
+    return [(j, int(own[j])) for j in np.flatnonzero(found).tolist()]
 
 
 def without_constant_workers(annotations: Annotations, rule: str) -> tuple[Annotations, ConstantWorkers | None]:
@@ -122,7 +174,7 @@ def without_constant_workers(annotations: Annotations, rule: str) -> tuple[Annot
     if check_name("constant_workers", rule, RULES) == "keep" or not annotations.named:
         return annotations, None
     found = constant_workers(annotations)
-    if found.share < MUCH:
+    if found.most < MUCH:
         return annotations, None
     return annotations.rows(found.others(annotations)), found
 
@@ -136,15 +188,17 @@ def left_out_before(findings: Iterable[Finding], annotations: Annotations) -> Co
     """
     for finding in findings:
         if finding.code == "constant_workers" and finding.values.get("left_out"):
-            position, of_class = (
-                {str(name): i for i, name in enumerate(names)} for names in (annotations.workers, annotations.classes)
-            )
+            places = [
+                {name_text(name): i for i, name in enumerate(names)}
+                for names in (annotations.workers, annotations.classes, annotations.questions)
+            ]
             workers, classes = finding.values["workers"], finding.values["classes"]
-            return ConstantWorkers(
-                np.array([position[str(name)] for name in workers]),
-                np.array([of_class[str(name)] for name in classes]),
-                finding.values["share"],
-            )
+            on = finding.values.get("questions") or [None] * len(workers)
+            found = [
+                tuple(-1 if name is None else place[name_text(name)] for name, place in zip(each, places, strict=True))
+                for each in zip(workers, classes, on, strict=True)
+            ]
+            return ConstantWorkers.of(annotations, found)
     return None
 
 

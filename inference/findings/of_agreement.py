@@ -1,5 +1,6 @@
 """Annotations that say little of the tasks: workers who agree by chance, and workers who give one class always."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -82,18 +83,25 @@ def constant_workers(of: Labels) -> Iterator[Said]:
         return
     workers, classes = of.annotations.workers, list(of.annotations.classes)
     names = [workers[j] for j in found.workers.tolist()]
-    given = np.bincount(found.classes, minlength=len(classes))
-    by_class = ", ".join(f"{classes[k]!r} by {given[k]:,}" for k in np.argsort(-given, kind="stable") if given[k])
-    text = (
-        f"{count_text(len(names), 'worker')}, with {found.share:.0%} of the annotations, "
-        f"{'gives' if len(names) == 1 else 'give'} one class whatever the task ({by_class}): {listed(names)}"
+    on = [of.annotations.questions[q] if q >= 0 else None for q in found.questions.tolist()]
+    given = [classes[k] for k in found.classes.tolist()]
+    each = Counter(zip(given, on, strict=True)).most_common()
+    by_class = ", ".join(
+        f"{name!r}{'' if question is None else f' on {question!r}'} by {n:,}" for (name, question), n in each
     )
-    values = {"workers": names, "share": found.share, "classes": [classes[k] for k in found.classes.tolist()]}
+    people = list(dict.fromkeys(names))
+    text = (
+        f"{count_text(len(people), 'worker')}, with {found.share:.0%} of the annotations, "
+        f"{'gives' if len(people) == 1 else 'give'} one class whatever the task ({by_class}): {listed(people)}"
+    )
+    values = {"workers": names, "share": found.share, "classes": given}
+    if any(question is not None for question in on):
+        values["questions"] = on
     if gone is not None:
         remedy = "constant_workers='keep' counts them, and labels may then follow them"
         yield Said(f"{text}. Their annotations were left out", remedy, {**values, "left_out": True})
     else:
-        is_much = found.share >= MUCH
+        is_much = found.most >= MUCH
         yield Said(f"{text}. Labels may follow them", "leave them out", values, "warning" if is_much else "note")
 
 

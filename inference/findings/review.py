@@ -115,8 +115,12 @@ def _by_findings(of: Posterior | Fitted) -> dict[str, str]:
         if finding.code == "constant_workers":
             gone = finding.values.get("left_out", False)
             so = "; its annotations are left out, and nothing else is said of it" * gone
-            for name, given in zip(finding.values["workers"], finding.values["classes"], strict=True):
-                reasons[name_text(name)] = f"gives {name_quoted(given)} whatever the task{so}"
+            constant, on = finding.values["workers"], finding.values.get("questions")
+            each = zip(constant, finding.values["classes"], on or [None] * len(constant), strict=True)
+            for name, given, question in each:
+                place = "" if question is None else f" on {question!r}"
+                said = f"gives {name_quoted(given)}{place} whatever the task{so}"
+                reasons[name_text(name)] = "; ".join(filter(None, [reasons.get(name_text(name)), said]))
         elif finding.code == "copies":
             names: list[Hashable] = finding.values["workers"]
             asked = f" of question {finding.values['question']!r}" if "question" in finding.values else ""

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
+from ...data.id_text import name_text
 from ...data.kinds import Kind
 from ...data.questions import Units
 from ..sources.on_disk import Files
@@ -48,10 +49,14 @@ def _without_left_out(frame: pd.DataFrame, fit: Posterior | Fitted) -> pd.DataFr
         return frame
     fitted = fit.heaviest[1] if isinstance(fit, Posterior) else fit
     found = [each.values for each in fitted.findings if each.code == "constant_workers"]
-    names = {str(name) for values in found if values.get("left_out") for name in values["workers"]}
+    names: set[str] = set()
+    for values in found:
+        if values.get("left_out"):
+            on = values.get("questions") or [None] * len(values["workers"])
+            names |= {name_text(name) for name, asked in zip(values["workers"], on, strict=True) if asked is None}
     if names:
         scores = [name for name in frame.columns if frame[name].dtype.kind == "f"]
-        frame.loc[[str(name) in names for name in frame.index], scores] = np.nan
+        frame.loc[[name_text(name) in names for name in frame.index], scores] = np.nan
     return frame
 
 

@@ -190,8 +190,11 @@ def _to_drop(
             )
             reasons[name, None] = text
     constant = constant_workers(annotations)
-    for worker, code in zip(constant.workers.tolist(), constant.classes.tolist(), strict=True):
-        reasons.setdefault((workers[worker], None), f"gives {annotations.classes[code]!r} whatever the task")
+    for worker, code, place in zip(constant.workers, constant.classes, constant.questions, strict=True):
+        question = annotations.questions[int(place)] if place >= 0 else None
+        said = f"gives {annotations.classes[int(code)]!r} whatever the task"
+        if (workers[int(worker)], None) not in reasons:
+            reasons[workers[int(worker)], question] = said
     for name, reason in spammers(found).items():
         reasons.setdefault((name, None), reason)
     for group in same:

@@ -1,11 +1,13 @@
 """Constant workers are left out of a fit, named, and kept where they are asked for."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from picked_findings import findings_of
 
 import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import constants
+from crowdppl.inference.findings.constant_workers import constant_workers
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning", "ignore::crowdppl.ConvergenceWarning")
 
@@ -75,3 +77,63 @@ def test_another_rule_and_fits_that_have_all_annotations_refuse_the_option(crowd
     crowd.to_frame().to_parquet(tmp_path / "a.parquet")
     with pytest.raises(ValueError, match="constant_workers='keep': a scan has all annotations"):
         cp.fit("one_coin", cp.scan(str(tmp_path / "a.parquet")), constant_workers="keep", progress=False)
+
+
+def rubric(seed, constant=None):
+    """Workers who are right on 60 to 95 % of the tasks of three questions with other shares, else by habits of theirs.
+
+    Args:
+        seed: of the draw.
+        constant: by worker and question what is given whatever the task.
+    """
+    rng = np.random.default_rng(seed)
+    rows, right, constant = [], rng.uniform(0.6, 0.95, 6), constant or {}
+    for question, n_classes in (("safe", 2), ("tone", 4), ("fit", 3)):
+        shares = rng.dirichlet(np.full(n_classes, 2.0))
+        habits = rng.dirichlet(np.full(n_classes, 2.0), 6)
+        for i in range(60):
+            z = rng.choice(n_classes, p=shares)
+            for j in range(6):
+                y = z if rng.random() < right[j] else rng.choice(n_classes, p=habits[j])
+                rows.append((f"t{i}", f"w{j}", question, f"{question}{constant.get((j, question), y)}"))
+    table = pd.DataFrame(rows, columns=["task", "worker", "question", "label"])
+    classes = {name: [f"{name}{k}" for k in range(n)] for name, n in (("safe", 2), ("tone", 4), ("fit", 3))}
+    return cp.Annotations.from_frame(table, question="question", classes=classes)
+
+
+def test_who_is_constant_on_one_question_is_named_with_it_and_left_out_there_alone():
+    annotations = rubric(3, {(0, "tone"): 1})
+    found = constant_workers(annotations)
+    assert [(w, annotations.classes[k], annotations.questions[q]) for w, k, q in zip(*found[:3], strict=True)] == [
+        (0, "tone1", "tone")
+    ]
+    assert (found.share, found.most) == (pytest.approx(1 / 18), pytest.approx(1 / 6))
+    fit = cp.fit("one_coin", annotations, progress=False)
+    (finding,) = findings_of(fit, "constant_workers")
+    assert finding.values["questions"] == ["tone"]
+    assert "'tone1' on 'tone' by 1" in finding.text
+    assert fit.annotations.n_annotations == annotations.n_annotations - 60
+    assert "gives 'tone1' on 'tone' whatever the task" in fit.workers.loc["w0", "reason"]
+    assert fit.workers["accuracy"].notna().all()  # the other questions tell
+    table = annotations.to_frame()
+    updated = fit.update(table[table["task"] == "t0"].assign(task="new"), progress=False)
+    assert updated.annotations.n_annotations == fit.annotations.n_annotations + 17
+
+
+def test_who_is_constant_on_all_questions_is_so_on_each():
+    always = {(0, "safe"): 1, (0, "tone"): 2, (0, "fit"): 0}
+    for seed in range(5):
+        found = constant_workers(rubric(seed, always))
+        assert set(found.workers) <= {0}
+        assert len(found.workers) > 1
+
+
+def test_healthy_rubrics_have_no_constant_workers():
+    # Of 400 rubrics of two to six questions, three to twelve workers and 20 to 300 tasks, two had one.
+    assert sum(bool(len(constant_workers(rubric(seed)).workers)) for seed in range(20)) <= 1
+
+
+def test_scores_of_those_left_out_are_missing_where_workers_have_a_quality_on_each_question():
+    fit = cp.fit("one_coin", rubric(3, {(0, "tone"): 1}), quality="by_question", progress=False)
+    missing = fit.workers["accuracy"].isna()
+    assert missing[missing].index.tolist() == [("w0", "tone")]

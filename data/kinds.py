@@ -525,12 +525,14 @@ class Pairwise(Nominal):
 
         is by how much more often left is named than right, among annotations that name a side of pairs whose better
         item is as often left as right. Of two items about equally good, left is named with the probability
-        :math:`(1 + \text{bias}_j) / 2`.
+        :math:`(1 + \text{bias}_j) / 2`. It is NaN where no worker has any in any of the matrices, to rounding: under a
+        story that cannot have one, such as ``one_coin``.
         """
         named = confusions[..., :2, :2].sum(-2)
         total = named.sum(-1)
         bias = (named[..., 0] - named[..., 1]) / np.where(total > 0, total, 1.0)
-        return {"position_bias": np.where(total > 0, bias, np.nan)}
+        can_have = bool((np.abs(bias) > ROUNDING).any())
+        return {"position_bias": np.where((total > 0) & can_have, bias, np.nan)}
 
 
 NOMINAL = Nominal()

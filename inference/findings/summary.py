@@ -253,8 +253,10 @@ def ranking(fit: Posterior, interval: float) -> dict[str, pd.DataFrame]:
     if not ranks_items(fit):
         return {}
     items = item_ranking(fit, interval)
+    within = f", within {items['part'].max():,} parts that no comparison joins" if "part" in items else ""
     many = len(items) > SHOWN_ITEMS
-    return {f"the best {SHOWN_ITEMS} of {len(items):,} items" if many else "ranking": items.head(SHOWN_ITEMS)}
+    title = f"the {'first' if within else 'best'} {SHOWN_ITEMS} of {len(items):,} items" if many else "ranking"
+    return {f"{title}{within}": items.head(SHOWN_ITEMS)}
 
 
 def positive_class(classes: Sequence[object]) -> dict[str, str]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
+from ...data.comparisons import parts
 from ...models.parts.kernels import row_weights
 from .confusion_scores import given_a_class
 from .fitted import Fitted
@@ -39,18 +40,23 @@ def item_ranking(fit: Posterior, interval: float = INTERVAL) -> pd.DataFrame:
         fit: of comparisons, with scores of items as the prior of the truth.
         interval: mass of the intervals, equal-tailed, between 0 and 1.
 
+    Where neither comparisons nor features of the items connect all of them, scores of two parts say nothing of each
+    other: they sum to zero within each part, and so do ranks count.
+
     Returns:
         By item: score, score_low, score_high; rank, from 1 for the best, rank_low, rank_high; p_best, the probability
-        of the highest score; n_comparisons, how many annotations that are no abstentions compared it.
+        of the highest score; n_comparisons, how many annotations that are no abstentions compared it. Where there are
+        several parts also part, from 1 for the one with the most items, within which the items are ranked: part by
+        part.
 
     Raises:
         AnnotationError: the annotations are no comparisons, or the fit gives items no scores.
         OneStoryError: the labels are without a likelihood.
         ValueError: `interval` is not between 0 and 1.
     """
-    tail = checked_tail(interval)
-    score, draws = _mean_score(fit), item_draws(fit.with_uncertainty).score
-    rank, ranks = _ranks(score), _ranks(draws)
+    tail, part = checked_tail(interval), parts_of(fit.annotations)
+    score, draws = (_centred(each, part) for each in (_mean_score(fit), item_draws(fit.with_uncertainty).score))
+    rank, ranks = _ranks(score, part), _ranks(draws, part)
     low, high = interval_around(fit, score, draws[None], interval)
     rank_low, rank_high = np.quantile(ranks, [tail, 1 - tail], axis=0, method="inverted_cdf")
     columns = {
@@ -63,7 +69,26 @@ def item_ranking(fit: Posterior, interval: float = INTERVAL) -> pd.DataFrame:
         "p_best": (ranks == 1).mean(0),
         "n_comparisons": _n_comparisons(fit.annotations),
     }
-    return pd.DataFrame(columns, fit.annotations.items.to_index("item")).iloc[np.argsort(rank)]
+    if part.max(initial=0):
+        columns["part"] = part + 1
+    return pd.DataFrame(columns, fit.annotations.items.to_index("item")).iloc[_order(score, part)]
+
+
+def parts_of(annotations: Annotations) -> np.ndarray:
+    """Return the part of each item, within which comparisons or features of the items connect all: ``(I,)``.
+
+    The one with the most items is 0; so are all items where there is one part.
+    """
+    n_items, sides = len(annotations.items), np.asarray(annotations.sides)
+    if annotations.item_features is not None:
+        return np.zeros(n_items, int)
+    told = annotations.votes().sum(-1) > 0
+    if annotations.evidence is not None:
+        told |= np.ptp(np.asarray(annotations.evidence), axis=1) > 0
+    found = parts(sides[told], n_items)
+    order = np.argsort(-np.bincount(found), kind="stable")
+    place: np.ndarray = np.argsort(order)[found]
+    return place
 
 
 def beats(fit: Posterior) -> pd.DataFrame:
@@ -77,13 +102,15 @@ def beats(fit: Posterior) -> pd.DataFrame:
         fit: of comparisons, with scores of items as the prior of the truth.
 
     Returns:
-        The row's item against the column's, I × I, in the order of :func:`item_ranking`; NaN on the diagonal.
+        The row's item against the column's, I × I, in the order of :func:`item_ranking`; NaN on the diagonal, and of
+        two items that nothing connects.
 
     Raises:
         AnnotationError: the annotations are no comparisons, or the fit gives items no scores.
         OneStoryError: the labels are without a likelihood.
     """
-    order = np.argsort(_ranks(_mean_score(fit)))
+    part = parts_of(fit.annotations)
+    order = _order(_mean_score(fit), part)
     total = np.zeros((len(order), len(order)))
     draws = item_draws(fit.with_uncertainty)
     for score, tie in zip(*draws, strict=True):
@@ -91,6 +118,7 @@ def beats(fit: Posterior) -> pd.DataFrame:
         total += shares[..., 0] + shares[..., 2] / 2
     found = total / len(draws.score)
     np.fill_diagonal(found, np.nan)
+    found[part[:, None] != part] = np.nan
     index = fit.annotations.items.to_index("item")[order]
     return pd.DataFrame(found[np.ix_(order, order)], index, index.rename("other"))
 
@@ -112,16 +140,18 @@ def beats_by_position(fit: Posterior, workers: Any = None) -> pd.DataFrame:
         workers: one worker or several; None for a typical one, whose confusion matrix is the mean over the annotations.
 
     Returns:
-        By pair, of the items in the order of :func:`item_ranking`: worker (where `workers` are given), item and other;
-        p_better, as of :func:`beats`; p_named_left and p_named_right, the probability that the worker names `item`
-        where it is shown left and where right; position_part, half of their difference, by which the former is above
-        the mean of both.
+        By pair of items that something connects, in the order of :func:`item_ranking`: worker (where `workers` are
+        given), item and other; p_better, as of :func:`beats`; p_named_left and p_named_right, the probability that the
+        worker names `item` where it is shown left and where right; position_part, half of their difference, by which
+        the former is above the mean of both.
 
     Raises:
         AnnotationError: the annotations are no comparisons, the fit gives items no scores, or a worker is unknown.
         OneStoryError: the labels are without a likelihood.
     """
-    order, annotations = np.argsort(_ranks(_mean_score(fit))), fit.annotations
+    annotations = fit.annotations
+    part = parts_of(annotations)
+    order = _order(_mean_score(fit), part)
     asked = None if workers is None else asked_workers(annotations, workers)
     fit = fit.with_uncertainty
     draws, credit = item_draws(fit), _credit_of_left(fit, asked)
@@ -134,6 +164,7 @@ def beats_by_position(fit: Posterior, workers: Any = None) -> pd.DataFrame:
         right += 1 - np.einsum("ijk,wk->wij", shares[..., [1, 0, 2]], of_left)
     better, left, right = (total / len(credit) for total in (better, left, right))
     first, second = (order[at] for at in np.triu_indices(n_items, 1))
+    first, second = (each[part[first] == part[second]] for each in (first, second))
     names = annotations.items.to_index()
     columns = {
         "item": np.tile(names[first], n_workers),
@@ -234,10 +265,27 @@ def _item_draws(fitted: Fitted) -> ItemDraws:
     return ItemDraws(score, ties[0] if ties else np.full(len(score), -np.inf))
 
 
-def _ranks(score: np.ndarray) -> np.ndarray:
-    """The rank of each item, ``(..., I)``: 1 for the highest score, and of equal ones for the first item."""
-    order = np.argsort(-score, axis=-1, kind="stable")
-    return np.argsort(order, axis=-1, kind="stable") + 1
+def _centred(score: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """Scores ``(..., I)`` that sum to zero in each part; where there is one they do."""
+    if not part.max(initial=0):
+        return score
+    of_part = np.eye(part.max() + 1)[part]
+    centred: np.ndarray = score - (score @ of_part / of_part.sum(0))[..., part]
+    return centred
+
+
+def _ranks(score: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """The rank of each item in its part, ``(..., I)``: 1 for the highest score, of equal ones for the first item."""
+    ranks = np.zeros(score.shape, int)
+    for each in range(part.max(initial=0) + 1):
+        order = np.argsort(-score[..., part == each], axis=-1, kind="stable")
+        ranks[..., part == each] = np.argsort(order, axis=-1, kind="stable") + 1
+    return ranks
+
+
+def _order(score: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """The items as they are shown: part by part, the best first."""
+    return np.lexsort((_ranks(score, part), part))
 
 
 def _n_comparisons(annotations: Annotations) -> np.ndarray:

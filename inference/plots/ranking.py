@@ -70,6 +70,8 @@ def plot_ranking(fit: Posterior, *, ax: Axes | None = None, interval: float = IN
     names = {"score": "value", "score_low": "low", "score_high": "high"}
     table = scores[list(names)].rename(columns=names).iloc[::-1]
     heading = f"Ranking of {len(table):,} items\nwith {interval:.0%} credible intervals"
+    if "part" in scores:
+        heading += f", within {scores['part'].max():,} parts that no comparison joins"
     return draw_ordered(ax, table, of="item", measured="score (log-odds)", heading=heading)
 
 

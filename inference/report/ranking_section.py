@@ -26,6 +26,7 @@ def ranking_section(subject: Subject) -> Section | None:
         "Ranking",
         n=n,
         interval=f"{INTERVAL:.0%}",
+        n_parts=int(items["part"].max()) if "part" in items else 1,
         items=items.head(MOST_ITEMS),
         pairs=pairs.set_axis(pairs.columns.map(str), axis=1) if n <= MOST_PAIRS else None,
         files=[(every(n, "item"), items), ("Probability of being better than another", pairs)],

@@ -1,5 +1,6 @@
 """The ranking of compared items, of draws that are known and of a crowd whose truth is."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -214,3 +215,43 @@ def test_summary_and_page_have_the_ranking_and_of_many_items_the_best(fit, tmp_p
     plain = cp.fit("one_coin", cp.load_dataset("anesthesia"), progress=False)
     assert ranking_section(subject(plain, None, None, 0)) is None
     assert "ranking" not in plain.summary().tables
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_items_that_nothing_connects_are_ranked_within_their_parts_which_is_said_where_they_are_shown():
+    rng = np.random.default_rng(0)
+    better = {"a": ["a1", "a2", "a3"], "b": ["b1", "b2"]}  # in their order, and never one against the other
+    pairs = [(x, y) for names in better.values() for i, x in enumerate(names) for y in names[i + 1 :]]
+    rows = [
+        (*(pair if j % 2 else pair[::-1]), f"w{j}", pair[int(rng.random() < 0.1)], n)
+        for n in range(8)
+        for pair in pairs
+        for j in range(3)
+    ]
+    frame = pd.DataFrame(rows, columns=["left", "right", "worker", "label", "prompt"])
+    made = cp.Annotations.from_comparisons(frame, prompt="prompt")
+    fit = cp.fit("one_coin", made, progress=False)
+    found = fit.ranking
+    assert list(found.index) == ["a1", "a2", "a3", "b1", "b2"]
+    assert found["part"].tolist() == [1, 1, 1, 2, 2]
+    assert found["rank"].tolist() == [1, 2, 3, 1, 2]
+    np.testing.assert_allclose(found.groupby("part")["score"].sum(), 0.0, atol=1e-5)
+    assert found["p_best"].groupby(found["part"]).sum().tolist() == pytest.approx([1, 1])
+    apart = np.array([name[0] for name in found.index])
+    assert (fit.beats.isna().to_numpy() == ((apart[:, None] != apart) | np.eye(5, dtype=bool))).all()
+    assert len(beats_by_position(fit)) == 3 + 1
+    assert "ranking, within 2 parts that no comparison joins" in fit.summary().tables
+    assert "within 2 parts" in cp.plot_ranking(fit).get_title()
+    plt.close("all")
+    joined = pd.concat([frame, pd.DataFrame([("a1", "b1", "w0", "a1", 0)], columns=frame.columns)])
+    one = cp.fit("one_coin", cp.Annotations.from_comparisons(joined, prompt="prompt"), progress=False).ranking
+    assert "part" not in one
+    assert sorted(one["rank"]) == [1, 2, 3, 4, 5]
+
+
+def test_a_story_that_can_have_no_position_bias_has_none():
+    named = cp.Annotations.from_comparisons(table().query("label != 'refused'"), task="task")
+    assert (
+        cp.fit("one_coin", named, progress=False).workers["position_bias"].isna().all()
+    )  # it errs alike on both sides
+    assert cp.fit("dawid_skene", named, progress=False).workers["position_bias"].notna().all()

@@ -76,10 +76,12 @@ class PaddedAnnotations(Annotations):
 
     Attributes:
         n_real: (2,) int32, how many of the tasks and of the workers are real; those are the first.
+        copies: (N,) float32, how many tasks that look alike each task stands for, 0 where it is padded; None for one.
         once: whether every row of a real task counts once.
     """
 
     n_real: Array = (0, 0)
+    copies: Array | None = None
     once: bool = False
 
     @property
@@ -210,6 +212,11 @@ def numbered(annotations: Annotations) -> dict[str, Ids]:
 def real_tasks(annotations: Annotations) -> Array | None:
     """Return whether each task is real, ``(N,)`` of bool; None where all are."""
     return annotations.is_real if isinstance(annotations, PaddedAnnotations) else None
+
+
+def task_copies(annotations: Annotations) -> Array | None:
+    """Return how many tasks that look alike each task stands for, ``(N,)``; None for one each."""
+    return annotations.copies if isinstance(annotations, PaddedAnnotations) else None
 
 
 def n_real_workers(annotations: Annotations) -> Array | int:

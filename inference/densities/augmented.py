@@ -389,7 +389,7 @@ def _given_labels(
         at = complete.at(own)
         if at.together is None:
             scores = jnp.where(on_votes & (at.log_joint > -jnp.inf), votes, at.log_joint)  # gold labels stay
-            latent = at.latent(of_label, drawn_classes(of_label, scores))
+            latent = at.latent_by(of_label, scores)
         else:
             of_truth, of_votes, of_kind = jax.random.split(of_label, 3)
             by_votes = jnp.where(at.log_joint > -jnp.inf, votes, at.log_joint)

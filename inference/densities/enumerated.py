@@ -22,7 +22,7 @@ from numpyro.distributions import Dirichlet, ExpandedDistribution, Independent
 from numpyro.primitives import Messenger
 
 from ...data import Annotations
-from ...data.padding import PaddedAnnotations, real_tasks
+from ...data.padding import PaddedAnnotations, real_tasks, task_copies
 from ...data.sharding import SHARD, ShardedAnnotations
 from ...models import AnnotationLikelihood, Emission, Story, StoryError
 from ...models.parts.classifier import training
@@ -45,7 +45,7 @@ Site = dict[str, Any]
 class Latent(NamedTuple):
     """The quantities that a density sums out, as ones and zeros or as probabilities."""
 
-    labels: Array  # (N, K)
+    labels: Array  # (N, K), or of a task that stands for several alike how many of these have each class
     kinds: Array | None  # (T, M) of the tasks whose truths depend on each other
 
 
@@ -60,6 +60,7 @@ class Density(NamedTuple):
     likelihood: AnnotationLikelihood
     running: Parameters  # statistics that a classifier keeps while it is trained
     together: TruthsOfTasks | None = None  # where truths depend on each other: `log_joint` is given the other units'
+    copies: Array | None = None  # (N,) how many tasks that look alike each stands for; None for one
 
     @property
     def log_likelihood(self) -> Array:
@@ -72,7 +73,9 @@ class Density(NamedTuple):
     @property
     def total(self) -> Array:
         """The log-likelihood of all tasks, ``()``."""
-        return self.log_likelihood.sum() if self.together is None else self.together.log_likelihood.sum()
+        if self.together is not None:
+            return self.together.log_likelihood.sum()
+        return sum_over_tasks(self.log_likelihood, self.copies)
 
     @property
     def posterior(self) -> Array:
@@ -92,16 +95,23 @@ class Density(NamedTuple):
     @property
     def expected(self) -> "Latent":
         """The posterior of what is summed out."""
-        kinds = None if self.together is None else jax.nn.softmax(self.together.of_kinds, axis=-1)
-        return Latent(self.posterior, kinds)
+        if self.together is not None:
+            return Latent(self.posterior, jax.nn.softmax(self.together.of_kinds, axis=-1))
+        return Latent(self.posterior if self.copies is None else self.copies[:, None] * self.posterior, None)
 
     def latent(self, key: Array, truth: Array) -> "Latent":
         """Draw the quantities that are summed out from their posterior given the tasks' classes, ``(N,)``."""
-        labels = (truth[:, None] == jnp.arange(self.log_joint.shape[-1])).astype(float)
+        labels = jax.nn.one_hot(truth, self.log_joint.shape[-1])
         if self.together is None:
             return Latent(labels, None)
         kinds = self.together.kinds.kinds_given(key, truth)
         return Latent(labels, jax.nn.one_hot(kinds, len(self.together.kinds.log_share)))
+
+    def latent_by(self, key: Array, scores: Array) -> "Latent":
+        """Draw labels with probabilities in proportion to the exponentials of scores ``(N, K)``, by task."""
+        if self.copies is None:
+            return self.latent(key, drawn_classes(key, scores))
+        return Latent(jax.random.multinomial(key, self.copies, jax.nn.softmax(scores, axis=-1)), None)
 
     def complete(self, latent: "Latent") -> Array:
         """The log-density of the annotations together with what is summed out, ``()``."""
@@ -144,7 +154,13 @@ def density(
         by_task["annotation"]["fn"],
         {name: site["value"]["value"] for name, site in sites.items() if site["type"] == "mutable"},
         together,
+        task_copies(annotations),
     )
+
+
+def sum_over_tasks(by_task: Array, copies: Array | None) -> Array:
+    """Sum values of tasks ``(N,)``, each as often as there are tasks that look like it."""
+    return by_task.sum() if copies is None else (copies * by_task).sum()
 
 
 def emission_at(model: Model, parameters: Parameters, annotations: Annotations) -> Emission:

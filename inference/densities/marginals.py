@@ -18,6 +18,7 @@ from numpyro.distributions import biject_to
 from numpyro.distributions.transforms import Transform
 
 from ...data import Annotations
+from ...data.padding import task_copies
 from ...models import Story, TruthPrior, find_story
 from ...models.parts.classifier import UNTRAINED, training
 from .emission_rows import check_rows
@@ -28,6 +29,7 @@ from .enumerated import (
     scale_of,
     scores_of_tasks,
     site_values,
+    sum_over_tasks,
     task_sites,
 )
 from .evidence import Gold, with_evidence, with_truth_prior
@@ -221,7 +223,8 @@ def marginal_program(
             scored = task_sites(model, annotations, proper=proper)
         log_likelihood = log_likelihood_of_tasks(scored, scores_of_tasks(model, annotations, sites, scored))
         if not by_task:
-            numpyro.factor("log_likelihood", weight * scale_of(scored) * log_likelihood.sum())
+            total = sum_over_tasks(log_likelihood, task_copies(annotations))
+            numpyro.factor("log_likelihood", weight * scale_of(scored) * total)
             return
         with numpyro.plate("task", annotations.n_tasks, dim=-1), handlers.scale(scale=scale_of(scored)):
             numpyro.factor("log_likelihood", log_likelihood)

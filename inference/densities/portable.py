@@ -6,9 +6,9 @@ sizes share its compiled programs, whatever the names of their tasks and workers
 
 import logging
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -19,8 +19,11 @@ from jax import Array
 from numpyro.distributions import biject_to
 
 from ...data import Annotations, Ids
+from ...data.arrays import longer
 from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, padded, unread
+from ...data.some_tasks import some_tasks
 from ...models import Story, StoryError
+from ...models.parts.abstaining import with_category_counts
 from ...models.parts.contract import is_promised
 from ...models.parts.general import are_portable
 from .enumerated import Density, Parameters, density, site_dims
@@ -64,8 +67,20 @@ def is_portable(model: Model, annotations: Annotations) -> bool:
         model: the story.
         annotations: the data; no minibatch needs to be known here.
     """
-    if promises_it(model):
-        return True
+    return promises_it(model) or _answered(gives_the_same, model, annotations)
+
+
+def counts_alike(model: Model, annotations: Annotations) -> bool:
+    """Return whether a task that stands for several alike gives a story what each of them would give by itself.
+
+    A story that promises to be portable promises this too. Any other is run on a few of the annotations twice, and on
+    the same where each task stands for two: the log-posterior, its gradient and the start are compared.
+    """
+    return promises_it(model) or (is_portable(model, annotations) and _answered(gives_twice, model, annotations))
+
+
+def _answered(ask: Callable[..., bool], model: Model, annotations: Annotations) -> bool:
+    """What a question of a story and of a piece of the data says, asked once for each structure of the data."""
     if _has_own_network(model):
         return False
     try:
@@ -75,11 +90,11 @@ def is_portable(model: Model, annotations: Annotations) -> bool:
         return False
     structure = _structure(annotations)
     given = tuple(sorted(model.hyperparameters.items(), key=lambda item: item[0]))
-    key = (structure, model.numbers, given, tuple(type(value) for _, value in given), str(jnp.result_type(float)))
+    key = (ask, structure, model.numbers, given, tuple(type(value) for _, value in given), str(jnp.result_type(float)))
     if key not in answers.verdicts:
         if structure not in answers.pieces:
             answers.pieces[structure] = _pieces(annotations)
-        answers.verdicts[key] = gives_the_same(model, *answers.pieces[structure])
+        answers.verdicts[key] = ask(model, *answers.pieces[structure])
         for kept in answers:
             while len(kept) > KEPT:
                 kept.popitem(last=False)
@@ -105,6 +120,42 @@ def gives_the_same(model: Model, own: Annotations, seen: Annotations) -> bool:
         return False
     pairs = [*zip(values, others, strict=True), *((np.zeros_like(value), value) for value in beyond.values())]
     return all(_close(*pair) for pair in pairs)
+
+
+def standing_for(
+    annotations: Annotations, like: np.ndarray, *, fine: bool = False, spare: int = 0
+) -> PaddedAnnotations:
+    """Return the tasks that others look like, each standing for all of these, padded.
+
+    Args:
+        annotations: the data.
+        like: of each task the position of the one that stands for it, ``(N,)``: :func:`.tasks_alike`.
+        fine: as of :func:`.padding.padded`.
+        spare: as there.
+    """
+    chosen, copies = np.unique(like, return_counts=True)
+    seen = padded(some_tasks(with_category_counts(annotations), chosen), fine=fine, spare=spare)
+    return replace(seen, copies=longer(copies.astype(np.float32), seen.n_tasks, 0))
+
+
+def gives_twice(model: Model, own: Annotations, _: Annotations) -> bool:
+    """Run a story on every task twice, and on tasks that stand for two, at random points, and compare what it gives.
+
+    Args:
+        model: the story.
+        own: annotations.
+    """
+    pair = np.repeat(np.arange(own.n_tasks), 2)
+    twice = some_tasks(own, pair)
+    key, counted = jax.random.key(0), unread(standing_for(twice, 2 * pair, spare=1))
+    ours, theirs, _ = _both(model, twice, counted, key)
+    starts = tuple(cut(_start(model, data, key), known_dims(model, own), own) for data in (twice, counted))
+    found = [
+        (ours["log_posterior"], theirs["log_posterior"]),
+        *((slope, theirs["gradient"][name]) for name, slope in ours["gradient"].items()),
+        *((value, starts[1][name]) for name, value in starts[0].items()),
+    ]
+    return all(_close(np.asarray(one), np.asarray(other)) for one, other in found)
 
 
 def known_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, ...]]:
@@ -228,6 +279,9 @@ def _both(
     ours["gradient"], theirs["gradient"] = by_ours, cut(by_theirs, dims, own, leading=1)
     beyond = {name: with_real(by_theirs[name], jnp.zeros_like(by_ours[name]), axes[name]) for name in by_theirs}
     return ours, theirs, beyond
+
+
+_start = compiled(starting_point, once=True)
 
 
 def _points(model: Model, annotations: Annotations, key: Array, spread: float) -> tuple[Parameters, Dims]:

@@ -49,9 +49,11 @@ def draws_around(
         n: how many draws at the most: :func:`.augmented_draws`.
         progress: show a bar where it takes long.
     """
+    known = dims.keys() >= mode.keys()
+    alike = at_size.counted_once(model, annotations, dims) if known else None
     sure = np.asarray(posterior).max(-1)
     moving = sure < max(SURE, np.nextafter(sure.min(), 2))  # the least sure one in any case
-    apart = dims.keys() >= mode.keys() and not fixed and not model.truth_prior.joint
+    apart = known and alike is None and not fixed and not model.truth_prior.joint
     is_much = apart and sparse_em.pays(annotations, moving, LITTLE)
     if is_much and parameter_names(model, annotations).tables == mode.keys():
         held, seen, values = sparse_em.apart(model, annotations, moving, mode, dims)
@@ -60,7 +62,7 @@ def draws_around(
             with late_bar(NAME, show=progress) as tell:
                 found, went_far = augmented_draws(steps, values, n, missing=_missing(annotations, moving), tell=tell)
             return cut(found, dims, annotations, leading=1), went_far
-    seen = at_size.sized(model, annotations, briefly=True) if dims.keys() >= mode.keys() else annotations
+    seen = alike or (at_size.sized(model, annotations, briefly=True) if known else annotations)
     if isinstance(seen, PaddedAnnotations):
         mode, fixed = grown(mode, dims, seen), grown(fixed, dims, seen)
     steps = Steps.at(model, seen, mode, fixed)

@@ -19,7 +19,7 @@ from jax import Array
 from numpyro import handlers
 
 from ...data import Annotations
-from ...data.padding import real_tasks
+from ...data.padding import real_tasks, task_copies
 from ...models import Classifier
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.truth_prior import prior_in_use
@@ -189,8 +189,10 @@ def learnt_from(
 
 
 def _of_real_tasks(by_task: Array, annotations: Annotations) -> Array:
-    """Weights ``(N, K)`` that are zero for padded tasks."""
-    is_real = real_tasks(annotations)
+    """Weights ``(N, K)`` as often as tasks are there, padded ones not at all."""
+    is_real, copies = real_tasks(annotations), task_copies(annotations)
+    if copies is not None:
+        return copies[:, None] * by_task
     return by_task if is_real is None else jnp.where(is_real[:, None], by_task, 0.0)
 
 

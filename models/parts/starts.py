@@ -11,6 +11,7 @@ from ...data import Annotations
 from ...data.batch import task_numbers
 from ...data.ids import NO_IDS
 from ...data.levels import level_shares
+from ...data.padding import task_copies
 from ...data.sharding import as_on_one_device
 from .abstaining import of_classes
 from .kernels import SMALLEST
@@ -39,7 +40,7 @@ def vote_confusions(annotations: Annotations) -> Array:
     """Each worker's confusion matrix against the soft majority vote, smoothed: ``(J, K, K)``."""
     annotations = _of_classes(annotations)
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
-    rows = soft_votes(annotations)[annotations.task] * jnp.asarray(_weight(annotations))[..., None]
+    rows = soft_votes(annotations)[annotations.task] * jnp.asarray(_weight_in_all(annotations))[..., None]
     cell = jnp.asarray(annotations.worker) * n_classes + annotations.label
     counts = over_all(jax.ops.segment_sum(rows, cell, n_workers * n_classes))
     counts = counts.reshape(n_workers, n_classes, n_classes).swapaxes(-1, -2) + SMOOTHING
@@ -58,7 +59,7 @@ def subtype_confusions(annotations: Annotations, n_subtypes: int, key: Array) ->
     shares = as_on_one_device(shares, annotations)
     shares = shares / shares.sum(-1, keepdims=True)  # Dirichlet(1, …, 1)
     shares = (shares * soft_votes(annotations)[..., None]).reshape(annotations.n_tasks, -1)
-    rows = shares[annotations.task] * jnp.asarray(_weight(annotations))[..., None]
+    rows = shares[annotations.task] * jnp.asarray(_weight_in_all(annotations))[..., None]
     cell = jnp.asarray(annotations.worker) * n_classes + annotations.label
     counts = over_all(jax.ops.segment_sum(rows, cell, n_workers * n_classes))
     counts = jnp.moveaxis(counts.reshape(n_workers, n_classes, n_classes, n_subtypes), 1, -1) + SMOOTHING
@@ -69,7 +70,7 @@ def graded_confusions(annotations: Annotations, n_groups: int, key: Array) -> Ar
     """Tables from the crowd's own, against the soft majority vote, to near noise, slightly perturbed: ``(M, K, K)``."""
     annotations = _of_classes(annotations)
     n_classes = annotations.n_classes
-    rows = soft_votes(annotations)[annotations.task] * jnp.asarray(_weight(annotations))[..., None]
+    rows = soft_votes(annotations)[annotations.task] * jnp.asarray(_weight_in_all(annotations))[..., None]
     counts = over_all(jax.ops.segment_sum(rows, jnp.asarray(annotations.label), n_classes)).T + SMOOTHING
     crowd = counts / counts.sum(-1, keepdims=True)
     noise = (jnp.arange(n_groups) / n_groups)[:, None, None]
@@ -93,7 +94,7 @@ def annotation_confusions(annotations: Annotations, n_groups: int, key: Array) -
     annotations = _of_classes(annotations)
     n_classes, label = annotations.n_classes, jnp.asarray(annotations.label)
     votes = soft_votes(annotations)[annotations.task]
-    weight = jnp.broadcast_to(jnp.asarray(_weight(annotations), float), label.shape)
+    weight = jnp.broadcast_to(jnp.asarray(_weight_in_all(annotations), float), label.shape)
     group, _ = k_means(votes * (1 - jax.nn.one_hot(label, n_classes)), n_groups, key, weight=weight)
     counts = jax.ops.segment_sum(votes * weight[:, None], group * n_classes + label, n_groups * n_classes)
     counts = counts.reshape(n_groups, n_classes, n_classes).swapaxes(-1, -2) + SMOOTHING
@@ -165,6 +166,12 @@ def _distances(points: Array, centres: Array) -> Array:
 
 def _weight(annotations: Annotations) -> Array | float:
     return 1.0 if annotations.count is None else annotations.count
+
+
+def _weight_in_all(annotations: Annotations) -> Array | float:
+    """How often a row counts in sums over tasks, some of which may stand for several."""
+    copies = task_copies(annotations)
+    return _weight(annotations) if copies is None else _weight(annotations) * copies[annotations.task]
 
 
 def _of_classes(annotations: Annotations) -> Annotations:

@@ -21,6 +21,7 @@ from crowdppl.inference.densities import portable, traced_numbers
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.portable import is_portable, promises_it
 from crowdppl.inference.densities.programs import forget_programs
+from crowdppl.inference.densities.sites import parameter_dims
 from crowdppl.inference.engines import at_size, climber, em
 from crowdppl.inference.fitted import fitted as views
 from crowdppl.models import AS_PUBLISHED, KNOWN_STORIES, WITH_CLASSIFIER, find_story
@@ -139,6 +140,33 @@ def test_registered_stories_keep_their_promise(option):
     model = Model(find_story(option.story), option.options)
     assert promises_it(model) or option.options
     assert portable.gives_the_same(model, *portable._pieces(annotations))
+
+
+@pytest.mark.parametrize("option", as_parameters(OPTIONS))
+def test_in_registered_stories_a_task_weighs_as_many_as_it_stands_for(option):
+    """Starts of subtypes are drawn by task, so that equal tasks have one draw together."""
+    annotations = option.annotations()
+    model = Model(find_story(option.story), option.options)
+    if {"task", "row"} & {dim for dims in parameter_dims(model, annotations).values() for dim in dims}:
+        pytest.skip("a parameter is of single tasks, so that none is counted for others")
+    if model.truth_prior.joint:
+        pytest.skip("truths depend on each other, so that no task is counted for others")
+    own, seen = portable._pieces(annotations)
+    by_chance = option.story in ("independent_confusion_subtypes", "ebcc") and option.options.get("subtypes") != 1
+    assert portable.gives_twice(model, own, seen) is not by_chance
+
+
+def counts_tasks(annotations, *, truth_prior=None):
+    """A story that sees how many tasks there are, padded ones left out."""
+    n = annotations.n_real[0] if isinstance(annotations, PaddedAnnotations) else annotations.n_tasks
+    observed(annotations, truth_prior, cp.Confusion(confusions(annotations, 1.0 + n)))
+
+
+def test_a_story_of_ones_own_that_counts_tasks_is_told_from_one_that_does_not():
+    annotations = crowd()
+    assert portable.counts_alike(Model(plain, {}), annotations)
+    assert is_portable(Model(counts_tasks, {}), annotations)
+    assert not portable.counts_alike(Model(counts_tasks, {}), annotations)
 
 
 def test_classes_that_follow_the_levels_of_the_workers_leave_padded_ones_out():

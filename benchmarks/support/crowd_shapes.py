@@ -95,6 +95,17 @@ def noise(n_classes: int) -> Callable[[np.random.Generator], cp.Annotations]:
     return lambda rng: crowd(*drawn(rng, np.full(20, 1 / n_classes), n_classes=n_classes), n_classes)
 
 
+def noise_thin(rng: np.random.Generator) -> cp.Annotations:
+    """50 tasks × 4, 10 workers who guess one of two classes."""
+    return crowd(*drawn(rng, np.full(10, 0.5), n_tasks=50, per_task=4, n_classes=2), 2)
+
+
+def noise_uneven(rng: np.random.Generator) -> cp.Annotations:
+    """250 tasks × 5, 20 workers who give the one class in 70 % to 90 % of the tasks, whatever these are."""
+    truth, label, given = drawn(rng, np.full(20, 0.5), n_classes=2)
+    return crowd(truth, (rng.random(label.shape) >= rng.uniform(0.7, 0.9, 20)).astype(int), given, 2)
+
+
 def constants(
     share: float, *, n_classes: int = 2, one_class: bool = True
 ) -> Callable[[np.random.Generator], cp.Annotations]:
@@ -142,6 +153,8 @@ HEALTHY: dict[str, Callable[[np.random.Generator], cp.Annotations]] = {
 
 UNTRUSTWORTHY: dict[str, Callable[[np.random.Generator], cp.Annotations]] = {
     **{f"noise, {k} classes": noise(k) for k in (2, 3, 5)},
+    "noise, thin": noise_thin,
+    "noise, uneven": noise_uneven,
     **{f"constant {share:.0%}, one class": constants(share) for share in (0.4, 0.5, 0.6)},
     **{
         f"constant {share:.0%}, own classes": constants(share, n_classes=3, one_class=False)

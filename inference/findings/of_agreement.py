@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...data.description import count_text
-from ..fitted.beyond_chance import agreement
+from ..fitted.beyond_chance import agreement, by_chance
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .constant_workers import MUCH, constant_workers_of
@@ -16,14 +16,16 @@ from .register import Labels, Said, check
 
 BY_CHANCE, CLEARLY = 2.0, 3.0  # standard deviations from which agreement is beyond chance, and clearly so
 NO_MORE = 0.1  # correlation of two workers that is ruled out, by its upper limit of two standard deviations
+PROBABLE = 0.5  # that workers look at no task, from which it is warned of few annotations too
 
 
 @check("no_agreement", "crowd", needs={"workers"})
 def no_agreement(of: Labels) -> Iterator[Said]:
     """Workers who agree on a task no more than if they gave their classes without looking: :mod:`.beyond_chance`.
 
-    A warning where there are annotations enough to have seen a correlation of two workers of a tenth, and a note where
-    there are too few to tell, or where such a correlation is ruled out and the agreement may be by chance still. Warned
+    A warning where there are annotations enough to have seen a correlation of two workers of a tenth, or where it
+    is more probable than not that nobody looked (:func:`.by_chance`); a note where there are too few to tell, or
+    where such a correlation is ruled out and the agreement may be by chance still. Warned
     are 60 of 60 crowds that guess (250 tasks × 5, 2, 3 and 5 classes), and none of 120 healthy ones
     (``benchmarks/findings.py``).
     """
@@ -49,7 +51,7 @@ def no_agreement(of: Labels) -> Iterator[Said]:
     of_each = "" if asked is None else " of each question"
     if found.z >= BY_CHANCE:
         yield Said(f"workers agree on a task hardly more than by chance: {figures}", HELP, values, severity="note")
-    elif upper < NO_MORE:
+    elif upper < NO_MORE or by_chance(of.annotations) > PROBABLE:
         yield Said(
             f"workers agree on a task no more than if none of them looked at it: {figures}. The labels are said to be "
             f"right in {confidence:.0%}; nothing in the annotations says that they are right more often than the most "

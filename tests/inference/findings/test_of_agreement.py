@@ -14,7 +14,7 @@ from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, UNTRUSTWORTHY
 from crowdppl.data import Ids
 from crowdppl.data.kinds import Pairwise
 from crowdppl.inference.findings.constant_workers import constant_workers
-from crowdppl.inference.fitted.beyond_chance import agreement
+from crowdppl.inference.fitted.beyond_chance import agreement, by_chance
 
 NEEDS_DATA = pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
 REAL = (
@@ -81,17 +81,21 @@ def test_one_class_of_two_agrees_as_both_and_repeats_count_once():
 def test_workers_who_guess_are_said_with_their_figures(shape):
     found = [by_votes(drawn(shape, seed)) for seed in range(20)]
     said = [one["no_agreement"] for one in found if "no_agreement" in one]
-    assert len(said) >= 18
-    assert all(finding.values["upper"] < 0.1 and finding.severity == "warning" for finding in said)
+    warned = [finding for finding in said if finding.severity == "warning"]
+    assert len(warned) >= 18
+    most = 0.2 if "thin" in shape else 0.1  # of 200 annotations, and of 1,250
+    assert all(finding.values["upper"] < most for finding in warned)
     assert f"{said[0].values['confidence']:.0%}" in said[0].text
 
 
-def test_of_few_annotations_that_agree_by_chance_there_is_a_note():
+def test_of_few_annotations_there_is_a_warning_where_they_speak_for_chance_and_else_a_note():
     rng = np.random.default_rng(0)
-    found = [by_votes(cp.Annotations.from_matrix(rng.integers(0, 2, (40, 4)))) for _ in range(5)]
-    said = [one["no_agreement"] for one in found if "no_agreement" in one]
-    assert said
-    assert {finding.severity for finding in said} == {"note"}
+    crowds = [cp.Annotations.from_matrix(rng.integers(0, 2, (40, 4))) for _ in range(40)]
+    said = [(by_chance(one), by_votes(one)["no_agreement"]) for one in crowds if "no_agreement" in by_votes(one)]
+    assert {finding.severity for _, finding in said} == {"note", "warning"}
+    for chance, finding in said:
+        assert (finding.severity == "warning") == (chance > 0.5 or finding.values["upper"] < 0.1)
+    assert all(finding.values["upper"] > 0.1 for _, finding in said if finding.severity == "note")
 
 
 @pytest.mark.parametrize("shape", [name for name in UNTRUSTWORTHY if name.startswith("constant")])

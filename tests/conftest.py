@@ -66,7 +66,10 @@ HEAVIEST = (
 
 
 LONG = Path(__file__).with_name("long_tests.txt")
-"""Tests of three seconds of a processor and more, a line each: `make test-long` and CI run them, not `make test`."""
+"""Tests of three seconds of a processor and more, which `make test-long` and CI run, and `make test` does not.
+
+A line names a test with its arguments, or without them whatever these are.
+"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -85,10 +88,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     places = {name: place for place, name in enumerate(HEAVIEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
     long = set(LONG.read_text(encoding="utf-8").splitlines())
-    for item in items:
-        if item.nodeid in long:
+    names = [{item.nodeid, item.nodeid.partition("[")[0]} for item in items]  # a test with its arguments, or with any
+    for item, of_item in zip(items, names, strict=True):
+        if of_item & long:
             item.add_marker("long")
-    gone = long - {item.nodeid for item in items}
+    gone = long.difference(*names)
     if gone and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         raise pytest.UsageError(f"{LONG.name} names tests that are not there: {', '.join(sorted(gone))}")
 

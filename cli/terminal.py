@@ -261,8 +261,9 @@ def _columns(frame: pd.DataFrame, interval: float | None = None) -> list[_Column
     from ..inference.fitted.intervals import INTERVAL
 
     heading = f"{interval or INTERVAL:.0%} interval"
+    frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     found: list[_Column] = []
-    for name in map(str, frame.columns):
+    for name in frame.columns:
         if name.endswith("high") or (len(frame) and frame[name].isna().all()):
             continue
         if name.endswith("low"):

@@ -69,3 +69,9 @@ def test_no_column_is_cut_where_the_words_of_the_headings_fit_and_whole_headings
         text = printed(frame_tables(frame, "ranking", width), width)
         cells = ["145", "156", "comparisons", "0.390", "-4.045 to -0.253", "0.125–3.820"]
         assert [cell for cell in cells if cell not in text] == [], letters
+
+
+def test_columns_may_be_named_by_numbers():
+    frame = pd.DataFrame([[0.25, 0.75]], ["mace"], columns=[100, 200])
+    text = printed([frame_table(frame, "passes", 80)], 80)
+    assert [word for word in ("100", "200", "0.250", "0.750") if word not in text] == []

@@ -46,9 +46,10 @@ def other_reading(of: Labels) -> Iterator[Said]:
     """Labels of one class that are another's in a reading of the crowd that is as good: :mod:`.other_reading`.
 
     Where 65 % of the workers take a class for another, all of 20 averages by ``auto`` are warned of, or right within
-    ten points of their confidence (``benchmarks/findings.py``).
+    ten points of their confidence (``benchmarks/findings.py``). It is not looked for where a classifier had a part in
+    the labels: Dawid and Skene's story, which compares the readings, sees no features.
     """
-    if (crowd := crowd_of(of)) is None or crowd.knows_names:
+    if (crowd := crowd_of(of)) is None or crowd.knows_names or _has_classifier(of):
         return
     if (found := find_other_reading(crowd.given, crowd.posterior)) is None:
         return
@@ -62,6 +63,11 @@ def other_reading(of: Labels) -> Iterator[Said]:
         HELP,
         {"label": label, "other": other, "z": found.z, "tasks": found.tasks, "nats": found.nats},
     )
+
+
+def _has_classifier(of: Labels) -> bool:
+    model = getattr(of, "model", None)
+    return model is not None and (model.classifier is not None or model.truth_prior.kind == "torch")
 
 
 @check("wrong_majority", "crowd", needs={"workers"})

@@ -10,6 +10,7 @@ import pytest
 from picked_findings import findings_of, found_of_crowd
 
 import crowdppl as cp
+from crowdppl.benchmarks.papers.setups import two_gaussians
 from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, UNTRUSTWORTHY
 from crowdppl.data import Ids
 from crowdppl.data.kinds import Pairwise
@@ -205,6 +206,17 @@ def test_another_reading_is_looked_for_by_labels_alone_also_of_comparisons():
     compared = annotations.replace(kind=Pairwise(), sides=sides, items=Ids(["a", "b"]))
     swallowed = np.eye(3)[[0, 2, 2]][annotations.gold] * 0.97 + 0.01
     assert "other_reading" in found_of_crowd(compared, swallowed)
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_another_reading_is_not_looked_for_where_features_had_a_part_in_the_labels():
+    by_labels_alone = 0
+    for seed in range(3):
+        annotations = two_gaussians(seed)[0].without_gold()
+        fit = cp.fit("difficulty", annotations, classifier="logistic", progress=False)
+        assert not findings_of(fit, "other_reading")
+        by_labels_alone += "other_reading" in found_of_crowd(annotations, np.asarray(fit.posterior))
+    assert by_labels_alone  # by a story without features
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")

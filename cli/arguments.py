@@ -40,9 +40,10 @@ ROLES = ("task", "worker", "label", "count", "seconds")
 STANDARD_INPUT = "-"
 SAVED = "manifest.json"
 """The file that is in each folder of a saved fit."""
+LOGS = "of inspect_ai, lm-evaluation-harness, promptfoo, OpenAI evals, deepeval or langfuse"
 ACCEPTED = (
-    "a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines), an export of an annotation tool, a folder of Parquet files, "
-    "or the name of a dataset is needed; crowdppl report takes the folder of a saved fit, too"
+    "a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines), an export of an annotation tool, a folder of logs or of "
+    "Parquet files, or the name of a dataset is needed; crowdppl report takes the folder of a saved fit, too"
 )
 
 
@@ -85,8 +86,11 @@ def check_input(request: Request, *, saved: bool = False) -> None:
         raise AnnotationError(
             f"{path} is the folder of a streamed fit, of which there is no page, and annotations are needed: {ACCEPTED}"
         )
-    if path.is_dir() and not any(file for kind in ("*.parquet", "*.json*") for file in path.rglob(kind)):
-        raise AnnotationError(f"the folder {path} has no Parquet files, nor an export in JSON; {ACCEPTED}")
+    if path.is_dir() and not any(file for kind in ("*.parquet", "*.json*", "*.eval") for file in path.rglob(kind)):
+        raise AnnotationError(
+            f"the folder {path} has no logs of evaluations (.json, .jsonl or .eval, {LOGS}), no Parquet files, nor an "
+            f"export in JSON; {ACCEPTED}"
+        )
     if request.is_several or path.is_dir():
         return  # the footers of Parquet files say the rest
     if not path.is_file():

@@ -66,14 +66,13 @@ def find_roles(columns: Sequence[Any], given: Mapping[str, Any], what: str, tabl
     unknown = [role for role in NEEDED if role not in found and role not in names and not named_for(role, free)]
     taken = [found.get(role) or (role if role in names else next(iter(named_for(role, free)), None)) for role in ROLES]
     likely = {} if table is None or not unknown else likely_columns(table[names], unknown, taken)
+    asked = [] if table is None or "label" not in unknown else _alike(table[[n for n in names if n not in taken]])
+    wide = f" Where each of the columns answers a question about the task: question={asked}." * (len(asked) > 1)
     if likely or len(unknown) > 1:
-        raise missing_column(unknown[0], unknown[0], names, what, others=unknown[1:], likely=likely, taken=taken)
-    asked = [] if table is None or unknown != ["label"] else _alike(table[[n for n in names if n not in taken]])
-    if len(asked) > 1:
-        lacking = missing_column("label", "label", names, what, taken=names)
-        raise AnnotationError(
-            f"{lacking} Where each of the columns answers a question about the task: question={asked}."
-        )
+        lacking = missing_column(unknown[0], unknown[0], names, what, others=unknown[1:], likely=likely, taken=taken)
+        raise AnnotationError(f"{lacking}{wide}")
+    if wide:
+        raise AnnotationError(f"{missing_column('label', 'label', names, what, taken=names)}{wide}")
     guessed = []
     for role in ROLES:
         if role in found:

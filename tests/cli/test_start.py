@@ -8,6 +8,10 @@ import sys
 
 import pytest
 
+from crowdppl.cli.arguments import check_input
+from crowdppl.cli.request import Request
+from crowdppl.data.errors import AnnotationError
+
 LARGE = {"jax", "numpyro", "pandas", "numpy", "pyarrow", "matplotlib", "arviz"}
 ROWS = "task,worker,label\n1,a,x\n1,b,y\n2,a,y\n2,b,y\n"
 
@@ -41,7 +45,11 @@ def modules_after(folder, *arguments):
             2,
             "there is no file judged.tsv; a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines), an export",
         ),
-        (["fit", ".", "-o", "out"], 2, "has no Parquet files, nor an export in JSON; a table (CSV, TSV, Excel"),
+        (
+            ["fit", ".", "-o", "out"],
+            2,
+            "has no logs of evaluations (.json, .jsonl or .eval, of inspect_ai, lm-evaluation",
+        ),
         (["fit", "a.csv", "--worker", "rater", "-o", "out"], 2, "no column 'rater'"),
         (["fit", "a.csv", "--label", "lable", "-o", "out"], 2, "Did you mean --label 'label'?"),
         (["fit", "a.csv", "--gold", "gold.csv", "-o", "out"], 2, "--gold: there is no file gold.csv"),
@@ -122,3 +130,11 @@ def test_a_fit_is_written_without_the_libraries_for_pictures_and_posteriors(tmp_
     assert status == 0, stderr
     assert (tmp_path / "out" / "posterior.nc").is_file()
     assert not modules & {"matplotlib", "arviz", "xarray", "dask", "scipy.stats", "sklearn"}
+
+
+def test_a_folder_of_nothing_but_eval_files_is_one_of_logs(tmp_path):
+    (tmp_path / "log.eval").write_bytes(b"")
+    check_input(Request(file=str(tmp_path)))
+    (tmp_path / "log.eval").rename(tmp_path / "log.txt")
+    with pytest.raises(AnnotationError, match=r"no logs of evaluations \(\.json, \.jsonl or \.eval"):
+        check_input(Request(file=str(tmp_path)))

@@ -304,6 +304,15 @@ def test_all_columns_of_unknown_names_are_asked_for_at_once(tmp_path):
         cp.read(path, task="Aufgabe")
 
 
+def test_columns_of_a_rubric_are_asked_about_where_the_column_of_tasks_has_another_name_too():
+    table = pd.DataFrame(
+        [(f"s{i}", f"r{j}", 1 + (i + j) % 3, 1 + i % 3) for i in range(6) for j in range(3)],
+        columns=["summary", "rater", "coherence", "fluency"],
+    )
+    with pytest.raises(AnnotationError, match=r"task='COL' and label='COL'.*question=\['coherence', 'fluency'\]"):
+        cp.read(table)
+
+
 def test_a_column_for_each_judge_beside_prompts_and_responses_is_asked_about():
     """The response looked like the label, and nothing said how to read the scores."""
     rows = [

@@ -4,16 +4,21 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
+import pandas as pd
+
 from ...data import Annotations
 from ...models import SmoothPrevalence, Story, StoryError
 from ..engines.checkpoint_options import CheckpointOptions
 from ..engines.progress import progress_bar
 from ..fit_story import fit_story
+from ..fitted.dependence import dependence
+from ..fitted.fitted import Fitted
 from ..fitted.misled import checked
 from ..fitted.posterior import Posterior, equal_weights
 from .comparing import compare
 from .stacking import share_of_votes
-from .weights import weights_of_parts
+from .weights import LEAST, weights_of_parts
 
 StorySet = Mapping[str, Mapping[str, Any]]
 T = TypeVar("T")
@@ -55,6 +60,7 @@ DEFAULT_SET_UNNAMED: dict[str, dict[str, Any]] = {
 
 WEIGHTS = ("parts", "equal", "stacking")
 VOTES = 0.5
+LEFT = 0.05  # probability of independent annotations that every story has beside what is found
 
 
 def auto(
@@ -77,7 +83,8 @@ def auto(
     on which workers disagree they are as unsure as the workers, and of one with few annotations they count for most.
     The probabilities of the average are nearer to how often its labels are right (``benchmarks/auto.py``). Nor do
     annotations say which tasks mislead the whole crowd, so that the probabilities allow for a few of them
-    (:mod:`.misled`).
+    (:mod:`.misled`). Of both there is less where the annotations are independent given the labels, as the stories say,
+    as far as that can be told.
 
     Args:
         annotations: who labelled what.
@@ -91,7 +98,8 @@ def auto(
             they predict held-out annotations, over K folds refitted by EM whatever the fits' engine: the mixture that
             predicts best.
         votes: share of the label probabilities that are the votes' of a task with hardly any annotations, from 0 to
-            below 1; of one with ten it is half of that (:class:`.Posterior`). By default 0.5, and 0 where annotations
+            below 1; of one with ten it is half of that (:class:`.Posterior`). By default 0.5 times the probability that
+            annotations of a task depend on each other given its label (:mod:`.dependence`), and 0 where annotations
             are levels of another truth, which name no class.
         misled: the share of tasks that is expected to mislead the whole crowd, from 0 to below 1; what is usual by
             default (:mod:`.misled`).
@@ -111,29 +119,46 @@ def auto(
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights={weights!r}: one of {', '.join(map(repr, WEIGHTS))} is needed")
-    usual = 0.0 if annotations.scored else VOTES
-    votes, misled = share_of_votes(usual if votes is None else votes), None if misled is None else checked(misled)
+    votes, misled = None if votes is None else share_of_votes(votes), None if misled is None else checked(misled)
     chosen = story_set(stories, annotations)
     _check_folds(folds, weights, len(chosen))
     fit_one = partial(fit_story, method=method, seed=seed, progress=False)
-    fits, left_out = fit_each(chosen, annotations, fit_one, at_mode(method) | options, checkpoints, progress=progress)
+    fits, left_out = fit_each(chosen, annotations, fit_one, options, checkpoints, progress=progress)
+    comparison = None
     if weights == "parts":
-        shares = _shares(chosen) if stories is None else dict.fromkeys(fits, 1.0)
-        return Posterior(fits, weights_of_parts(fits, shares), None, left_out, votes, misled)
-    if weights == "equal" or len(fits) == 1:
-        return Posterior(fits, equal_weights(fits), None, left_out, votes, misled)
-    folds = 5 if folds is None else folds
-    comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=progress)
-    comparison.attrs["how"] = f"{folds} folds of the annotations, for each of which every story was refitted by EM"
-    return Posterior(fits, comparison["weight"].reindex(list(fits)), comparison, left_out, votes, misled)
+        of_fits = weights_of_parts(fits, _shares(chosen) if stories is None else dict.fromkeys(fits, 1.0))
+        of_fits = by_dependence(fits, of_fits) if stories is None else of_fits
+    elif weights == "equal" or len(fits) == 1:
+        of_fits = equal_weights(fits)
+    else:
+        folds = 5 if folds is None else folds
+        comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=progress)
+        comparison.attrs["how"] = f"{folds} folds of the annotations, for each of which every story was refitted by EM"
+        of_fits = comparison["weight"].reindex(list(fits))
+    if votes is None:
+        votes = 0.0 if annotations.scored else usual_votes(fits, of_fits)
+    return Posterior(fits, of_fits, comparison, left_out, votes, misled)
 
 
-def at_mode(method: str) -> dict[str, Any]:
-    """Return options by which EM's labels are those at the mode; beside votes, averaged ones are no better.
+def by_dependence(fits: Mapping[str, Fitted], weights: pd.Series) -> pd.Series:
+    r"""Weights of stories where the heaviest leaves less dependence of annotations than others do.
 
-    On nine crowds of 40 and 60 tasks the log-score of ``"auto"`` is the same within .001 (:mod:`.averaged_labels`).
+    With the probability :math:`d_m` that annotations depend on each other given the labels of story m
+    (:mod:`.dependence`), and :math:`d` that of the heaviest, the weight of m is multiplied by the lesser of 1 and
+    :math:`(1 + \delta - d_m) / (1 + \delta - d)`, where :math:`\delta` is :data:`LEFT`: labels given which workers err
+    together, where given others they do not, are not as good. On real crowds workers mostly err together whatever the
+    story, and the weights stay what they were.
     """
-    return {"sweeps": 0} if method == "em" else {}
+    left = pd.Series({name: 1 + LEFT - dependence(one.annotations, one.posterior) for name, one in fits.items()})
+    found = weights * np.minimum(left / left[str(weights.idxmax())], 1.0).reindex(weights.index)
+    found = found.where(found >= LEAST * found.sum(), 0.0)
+    return (found / found.sum()).rename("weight")
+
+
+def usual_votes(fits: Mapping[str, Fitted], weights: pd.Series) -> float:
+    """Return the share of the votes of a task with hardly any annotations, by whether these depend on each other."""
+    of_fits = {name: dependence(one.annotations, one.posterior) for name, one in fits.items() if weights[name] > 0}
+    return VOTES * sum(weights[name] * found for name, found in of_fits.items())
 
 
 def default_set(annotations: Annotations) -> dict[str, dict[str, Any]]:

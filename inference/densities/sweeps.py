@@ -32,7 +32,7 @@ LATER = 2 / 3  # of the sweeps, of which draws are kept at the most; of many it 
 LEAPS = 5  # of a trajectory, which then ends as far from its start as one leads in units of the curvature
 WORK = 1e10  # numbers that are computed in any case, about: two or three seconds
 LITTLE = 4e9  # numbers that sweeps from a mode compute unless they are asked for, about: less than a second
-FEW_ROWS = 2**13  # annotations up to which there are sweeps from a mode unless they are asked for
+FEW_ROWS = 2**17  # annotations up to which there are sweeps from a mode unless they are asked for
 LABELLED = 400  # draws over which sweeps from a mode average
 
 
@@ -96,7 +96,7 @@ def swept_from(
         mode: the parameters that are drawn, by site.
         fixed: parameters without a posterior.
         key: random key; the same gives the same draws.
-        sweeps: of each chain; None for fifteen, of up to 8,192 annotations and as far as they are little work. Of
+        sweeps: of each chain; None for fifteen, of up to 131,072 annotations and as far as they are little work. Of
             shared errors and difficulties of tasks, whose programs take long to compile, there are then none.
     """
     n_sweeps = FEWEST if sweeps is None else sweeps

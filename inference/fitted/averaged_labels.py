@@ -16,9 +16,10 @@ import numpy as np
 
 from ...data import Annotations
 from ...data.arrays import counts
+from ..densities.augmented import has_parts
 from ..densities.random_keys import key_of
 from ..densities.sites import parameter_names
-from ..densities.sweeps import FEW_ROWS, swept_from
+from ..densities.sweeps import swept_from
 from .fitted import Fitted, label_posteriors
 
 THIN = 30  # annotations for each free parameter, from which on labels at the mode are as sure as the average
@@ -45,7 +46,7 @@ def averaged_labels(fitted: Fitted, at_mode: np.ndarray) -> AveragedLabels | Non
         at_mode: its label probabilities there, ``(N, K)``.
     """
     sweeps = fitted.settings.get("sweeps")
-    if sweeps == 0 or (sweeps is None and fitted.annotations.n_rows > FEW_ROWS):
+    if sweeps == 0:
         return None
     seen = fitted.at_size
     per_parameter = float(counts(fitted.annotations).sum()) / max(n_free(fitted, seen.annotations), 1)
@@ -66,12 +67,14 @@ def averaged_labels(fitted: Fitted, at_mode: np.ndarray) -> AveragedLabels | Non
 def thin_at_mode(fitted: Fitted) -> float | None:
     """Return how many annotations there are for each parameter where they are few and labels are those at the mode.
 
-    None for other fits. It is for data of too many annotations to be averaged unless sweeps are asked for.
+    None for other fits. It is for data of so many annotations, or so much work, that labels are averaged only where
+    sweeps are asked for.
     """
     if (
         fitted.method != "em"
         or fitted.settings.get("sweeps") is not None
-        or fitted.annotations.n_rows <= FEW_ROWS
+        or "sweeps" in fitted.outcome.facts
+        or has_parts(fitted.model)
         or fitted.model.has_network
     ):
         return None

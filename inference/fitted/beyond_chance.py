@@ -97,7 +97,7 @@ def first_annotations(annotations: Annotations) -> FirstAnnotations:
     return FirstAnnotations(*(values[is_first] for values in found))
 
 
-def _of_each_question(annotations: Annotations) -> Annotations:
+def of_each_question(annotations: Annotations) -> Annotations:
     """The annotations by worker and question, since classes may be rare on one question and frequent on another."""
     asked = annotations.question is not None and not isinstance(annotations.workers, Units)
     return annotations.by_question() if asked else annotations
@@ -110,12 +110,12 @@ def agreement(annotations: Annotations) -> BeyondChance:
     Args:
         annotations: of named workers.
     """
-    annotations = _of_each_question(annotations)
+    annotations = of_each_question(annotations)
     given, n_classes = first_annotations(annotations), annotations.n_classes
     counts = cross_counts((annotations.n_workers, n_classes), given.worker, given.label)
     shares = counts / np.maximum(counts.sum(1), 1)[:, None]
     votes = _votes(given, (counts > 0).sum(1) > 1, annotations.n_tasks, n_classes)
-    task, worker, label = _sampled(given, annotations.n_tasks, n_classes)
+    task, worker, label = sampled(given, annotations.n_tasks, PRODUCTS / n_classes**2)
 
     def of_pairs(values: np.ndarray) -> float:
         """Return the sum over pairs of annotations of one task of the product of their values."""
@@ -183,11 +183,11 @@ def takes_sides(annotations: Annotations) -> float:
     Args:
         annotations: of named workers.
     """
-    annotations = _of_each_question(annotations)
+    annotations = of_each_question(annotations)
     first, n_classes = first_annotations(annotations), annotations.n_classes
     counts = cross_counts((annotations.n_workers, n_classes), first.worker, first.label)
     shares, most = counts / np.maximum(counts.sum(1), 1)[:, None], np.argsort(-counts.sum(1), kind="stable")[:COMPARED]
-    task, worker, label = _sampled(first, annotations.n_tasks, n_classes)
+    task, worker, label = sampled(first, annotations.n_tasks, PRODUCTS / n_classes**2)
 
     def by_pair(values: np.ndarray) -> np.ndarray:
         """Return the sums of products over the tasks that two workers have in common."""
@@ -204,9 +204,9 @@ def takes_sides(annotations: Annotations) -> float:
     return float((excess[pairs] ** 2 - variance[pairs]).sum() / max(np.sqrt(2 * (variance[pairs] ** 2).sum()), 1e-9))
 
 
-def _sampled(given: FirstAnnotations, n_tasks: int, n_classes: int) -> FirstAnnotations:
-    """Return the annotations of all tasks, or of a random sample of them where they are many."""
-    most = min(LOOKED_AT, PRODUCTS / n_classes**2)
+def sampled(given: FirstAnnotations, n_tasks: int, most: float) -> FirstAnnotations:
+    """Return the annotations of all tasks, or of a random sample of them where they are more than about `most`."""
+    most = min(most, LOOKED_AT)
     if len(given.task) <= most:
         return given
     kept = (np.random.default_rng(0).random(n_tasks) < most / len(given.task))[given.task]

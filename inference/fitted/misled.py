@@ -14,9 +14,10 @@ its prior. Gold labels that a fit was given tell of it by how often the label th
 them is right, and by nothing more: a restricted likelihood (Lewis, MacEachern & Lee 2021), since a story that is too
 sure of its labels is also wrong about which mistakes it makes. The prior's mean m and weight w, in tasks, are
 :data:`USUAL` and :data:`WEIGHT`, set with real crowds' gold labels in view; ``benchmarks/real_coverage.py`` shows what
-others give on real crowds, and what each crowd gets from those that are best on the others. Where workers are hardly
-better than chance in the mean, all labels may be turned around, and the prior's mean is greater by the probability of
-that (:mod:`.reversal`).
+others give on real crowds, and what each crowd gets from those that are best on the others. They are of crowds whose
+workers err together on some tasks. Of one whose annotations are independent given the labels, as far as can be told
+(:mod:`.dependence`), the mean is :data:`LEAST`. Where workers are hardly better than chance in the mean, all labels may
+be turned around, and the prior's mean is greater by the probability of that (:mod:`.reversal`).
 
 Where workers agree on a task no more than by chance the labels may say nothing. By the probability of that
 (:mod:`.beyond_chance`) the true labels are drawn from the shares of the classes among the annotations, and all tasks
@@ -33,10 +34,12 @@ from scipy.special import betaincinv
 
 from ...data import Annotations
 from .beyond_chance import by_chance
+from .dependence import dependence
 from .fitted import Fitted
 from .reversal import reversal_doubt
 
-USUAL = 0.05  # the share of misled tasks that is expected
+USUAL = 0.05  # the share of misled tasks that is expected where annotations depend on each other given the labels
+LEAST = 0.01  # and where they do not
 WEIGHT = 4.0  # of the expectation, in gold labels
 MOST = 0.95  # share at the most, so that gold labels can tell of another
 POINTS = 400  # of the share's distribution, of equal mass in the prior
@@ -101,8 +104,9 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
 
     Args:
         fitted: the fit.
-        mean: the prior's mean, from 0 to below 1; by default :data:`USUAL`, and of the rest as much as the labels are
-            doubted to be turned around, and that nobody looked is possible. With 0 no task misleads.
+        mean: the prior's mean, from 0 to below 1; by default from :data:`LEAST` to :data:`USUAL` by how probable it is
+            that annotations depend on each other given the labels, and of the rest as much as the labels are doubted to
+            be turned around, and that nobody looked is possible. With 0 no task misleads.
 
     Raises:
         ValueError: for another `mean`.
@@ -126,7 +130,8 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
 
 
 def _usual(fitted: Fitted) -> float:
-    return min(USUAL + (1 - USUAL) * reversal_doubt(fitted.annotations, fitted.posterior), MOST)
+    usual = LEAST + (USUAL - LEAST) * dependence(fitted.annotations, fitted.posterior)
+    return min(usual + (1 - usual) * reversal_doubt(fitted.annotations, fitted.posterior), MOST)
 
 
 def _shares(annotations: Annotations) -> np.ndarray:

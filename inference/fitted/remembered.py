@@ -4,9 +4,12 @@ from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
+import numpy as np
 import pandas as pd
+
+from ...data import Annotations
 
 T = TypeVar("T")
 View = TypeVar("View", bound=Callable[..., pd.DataFrame])
@@ -21,6 +24,20 @@ def once(prepare: Callable[[Any], T]) -> Callable[[Any], T]:
         if of not in known:
             known[of] = prepare(of)
         return known[of]
+
+    return prepared
+
+
+def once_for_labels(prepare: Callable[[Annotations, np.ndarray], T]) -> Callable[[Annotations, np.ndarray], T]:
+    """Return a function of annotations and label probabilities that is computed once for their last labels."""
+    known: WeakKeyDictionary[Annotations, tuple[ref[np.ndarray], T]] = WeakKeyDictionary()
+
+    @wraps(prepare)
+    def prepared(annotations: Annotations, posterior: np.ndarray) -> T:
+        kept = known.get(annotations)
+        if kept is None or kept[0]() is not posterior:
+            kept = known[annotations] = ref(posterior), prepare(annotations, posterior)
+        return kept[1]
 
     return prepared
 

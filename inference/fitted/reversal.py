@@ -19,13 +19,12 @@ standard errors above 0, and there is no doubt.
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary, ref
-
 import numpy as np
 from scipy import sparse
 from scipy.special import ndtr
 
 from ...data import Annotations
+from .remembered import once_for_labels
 
 MOST = 400  # workers whose errors are compared, those with the most annotations
 PAIRS = 2e7  # of annotations of one task that are compared, about
@@ -33,25 +32,17 @@ LEAST = 10  # tasks in common of two of them
 FEW = 10  # workers under which a mean skill tells nothing of other workers
 
 
+@once_for_labels
 def reversal_doubt(annotations: Annotations, posterior: np.ndarray) -> float:
     """The probability that workers of this kind are worse than chance in the mean, by these labels: from 0 to 1.
 
-    It is kept for the last labels of the annotations. It is 0 where no worker is named, and of fewer than ten workers.
+    It is 0 where no worker is named, and of fewer than ten workers.
 
     Args:
         annotations: the data.
         posterior: label probabilities, ``(N, K)``.
     """
-    known = _known.get(annotations)
-    if known is None or known[0]() is not posterior:
-        _known[annotations] = ref(posterior), _reversal_doubt(annotations.of_classes(), posterior)
-    return _known[annotations][1]
-
-
-_known: WeakKeyDictionary[Annotations, tuple[ref[np.ndarray], float]] = WeakKeyDictionary()
-
-
-def _reversal_doubt(annotations: Annotations, posterior: np.ndarray) -> float:
+    annotations = annotations.of_classes()
     if not annotations.named:
         return 0.0
     n_classes, task, worker = annotations.n_classes, np.asarray(annotations.task), np.asarray(annotations.worker)

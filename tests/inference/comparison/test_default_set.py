@@ -19,6 +19,7 @@ from crowdppl.inference.comparison.default_set import (
     story_set,
 )
 from crowdppl.inference.comparison.weights import weights_of_parts
+from crowdppl.inference.fitted.dependence import dependence
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 TWO = {"plain": {"story": "dawid_skene"}, "eager": {"story": "one_coin", "right": 4.0}}
@@ -27,7 +28,7 @@ TWO = {"plain": {"story": "dawid_skene"}, "eager": {"story": "one_coin", "right"
 @pytest.fixture(scope="module")
 def auto():
     stories = TWO | {"binary": {"story": "two_coin"}}
-    options = {"misled": 0.0, "max_iterations": 50, "seed": 3, "progress": False}
+    options = {"misled": 0.0, "votes": 0.5, "max_iterations": 50, "seed": 3, "progress": False}
     return cp.fit("auto", cp.load_dataset("anesthesia"), stories=stories, **options)
 
 
@@ -62,9 +63,16 @@ def test_the_votes_share_falls_with_the_annotations_of_a_task(auto):
     truth, task = np.arange(60) % 2, np.repeat(np.arange(60), 30)
     label = np.where(rng.random(len(task)) < 0.7, truth[task], 1 - truth[task])
     frame = pd.DataFrame({"task": task, "worker": np.tile(np.arange(30), 60), "label": label})
-    fit = cp.fit("auto", cp.Annotations.from_frame(frame), misled=0.0, progress=False)
+    fit = cp.fit("auto", cp.Annotations.from_frame(frame), votes=0.5, misled=0.0, progress=False)
     assert fit.mean_votes == pytest.approx(0.5 / (1 + 30 / 10))
     assert fit.labels["probability"].mean() > 0.94
+
+
+def test_the_votes_have_half_of_a_task_without_annotations_as_far_as_these_may_depend_on_each_other(auto):
+    usual = cp.fit("auto", auto.annotations, stories=TWO, max_iterations=50, seed=3, progress=False)
+    found = [dependence(fit.annotations, fit.fitted.posterior) for fit in usual.fits.values()]
+    assert usual.votes == pytest.approx(0.5 * np.mean(found))
+    assert 0 < usual.votes < 0.5
 
 
 def test_a_story_and_its_form_with_a_part_share_their_weight_by_the_heights_of_their_log_posteriors():

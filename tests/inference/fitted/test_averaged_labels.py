@@ -138,7 +138,7 @@ def test_labels_that_are_far_less_sure_than_at_the_mode_are_told_of_in_a_note():
 
 
 def test_labels_at_the_mode_of_thin_data_of_many_annotations_are_told_of_in_a_note(monkeypatch):
-    monkeypatch.setattr(module, "FEW_ROWS", 10)
+    monkeypatch.setattr(sweeps, "FEW_ROWS", 10)
     annotations = thin()
 
     def told(**options):

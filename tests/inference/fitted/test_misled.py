@@ -8,7 +8,8 @@ import pytest
 from scipy import integrate, stats
 
 import crowdppl as cp
-from crowdppl.inference.fitted.misled import USUAL, WEIGHT, MisledShare, misled_share
+from crowdppl.inference.fitted.dependence import dependence
+from crowdppl.inference.fitted.misled import LEAST, USUAL, WEIGHT, MisledShare, misled_share
 from crowdppl.inference.fitted.realised import realised_accuracy, realised_accuracy_draws
 
 
@@ -29,9 +30,16 @@ def told(crowd):
     return cp.fit("dawid_skene", crowd.without_gold(), gold=label, progress=False)
 
 
+def expected_share(fit):
+    """Return the mean of the share without gold labels."""
+    return LEAST + (USUAL - LEAST) * dependence(fit.annotations, fit.fitted.posterior)
+
+
 def test_without_gold_labels_the_share_is_as_in_its_prior(fit):
-    share, prior = misled_share(fit.fitted), stats.beta(WEIGHT * USUAL, WEIGHT * (1 - USUAL))
-    assert abs(share.mean - USUAL) < 1e-3
+    usual = expected_share(fit)
+    share, prior = misled_share(fit.fitted), stats.beta(WEIGHT * usual, WEIGHT * (1 - usual))
+    assert LEAST < usual < USUAL
+    assert abs(share.mean - usual) < 1e-3
     assert share.nobody_looked < 0.01
     draws = share.draws(20_000, seed=0)
     assert stats.kstest(draws, prior.cdf).statistic < 0.015
@@ -45,7 +53,8 @@ def test_gold_labels_tell_of_the_share_as_integrating_over_it_does(told, crowd):
     alone = told.fitted.with_data(told.annotations.replace(evidence=None)).posterior[:40]
     is_right = alone.argmax(1) == np.asarray(crowd.gold)[:40]
     assert 0 < is_right.sum() < 40
-    prior = stats.beta(WEIGHT * USUAL, WEIGHT * (1 - USUAL))
+    usual = expected_share(told)
+    prior = stats.beta(WEIGHT * usual, WEIGHT * (1 - usual))
 
     def weight(e: float) -> float:
         right = (1 - e) * alone.max(1) + e * (1 - alone.max(1)) / 2

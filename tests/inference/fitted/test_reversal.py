@@ -7,7 +7,8 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.inference.findings.of_labels import turned_around
-from crowdppl.inference.fitted.misled import MOST, USUAL, misled_share
+from crowdppl.inference.fitted.dependence import dependence
+from crowdppl.inference.fitted.misled import LEAST, MOST, USUAL, misled_share
 from crowdppl.inference.fitted.reversal import reversal_doubt
 
 RNG = np.random.default_rng(0)
@@ -57,7 +58,8 @@ def test_few_or_unnamed_workers_say_nothing_of_others():
 def test_labels_allow_for_it_and_say_it():
     parties = SimpleNamespace(**dict(zip(("annotations", "posterior"), crowd(np.tile([0.8, 0.25], 8)), strict=True)))
     doubt = reversal_doubt(parties.annotations, parties.posterior)
-    assert misled_share(parties).mean == pytest.approx(USUAL + (1 - USUAL) * doubt, abs=0.01)
+    usual = LEAST + (USUAL - LEAST) * dependence(parties.annotations, parties.posterior)
+    assert misled_share(parties).mean == pytest.approx(usual + (1 - usual) * doubt, abs=0.01)
     assert misled_share(parties, 0.1).mean == pytest.approx(0.1, abs=0.01)
     (finding,) = turned_around(parties)
     assert finding.values == {"doubt": pytest.approx(doubt)}

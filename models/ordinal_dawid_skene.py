@@ -12,6 +12,9 @@ It is Dawid and Skene's story (1979) with another prior: the rows of a class are
 where the crowd puts it, and fall from there by a factor of :math:`e^{-\lambda_k}` a step. Both are learned. Where the
 crowd's errors do not fall with distance, :math:`\lambda_k` tends to 0 and the rows' prior is the same for all
 annotations, as it is for a class beside the order; and a worker's annotations outweigh the crowd by their number.
+
+Where questions have classes of their own, k and l are the places of the classes in the order of the questions that have
+them (:mod:`.order_of_questions`), and :math:`c_{kl}` is 0 of two classes that no question has both of.
 """
 
 import jax
@@ -23,9 +26,10 @@ from ..data import Annotations
 from .parts.concentration import positive
 from .parts.derived import derived
 from .parts.emissions import Confusion
-from .parts.of_levels import level_places
+from .parts.order_of_questions import order_of_classes
+from .parts.own_classes import NEVER
 from .parts.simulated_inputs import in_order, simulated_with
-from .parts.truth import named_workers, observe, ordered_classes, tasks
+from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
 
 SPREAD = 0.5  # standard deviation of the logarithms of how fast rows fall
@@ -54,16 +58,17 @@ def ordinal_dawid_skene(
         shift: :math:`\tau`, how far from itself the crowd may put a class, in classes.
 
     Raises:
-        StoryError: no worker is named, more than two classes have no order, or ``strength``, ``fall`` or ``shift`` is
-            not positive.
+        StoryError: no worker is named, more than two classes have no order, those of two questions have two orders, or
+            ``strength``, ``fall`` or ``shift`` is not positive.
     """
-    n_workers, n_classes = named_workers(annotations), ordered_classes(annotations)
+    n_workers, n_classes = named_workers(annotations), annotations.n_classes
+    own, level, beside = order_of_classes(annotations)
     usual, apart = jnp.log(positive("fall", fall, "rate")), positive("shift", shift, "distance")
-    own = jnp.arange(n_classes, dtype=float)
     with numpyro.plate("class", n_classes, dim=-1):
         rate = numpyro.sample("fall", dist.LogNormal(usual, SPREAD))
         place = numpyro.sample("place", dist.Normal(own, apart))
-    common = jax.nn.softmax(-rate[:, None] * jnp.hypot(level_places(annotations) - place[:, None], 0.5), axis=-1)
+    falling = -rate[:, None] * jnp.hypot(level - place[:, None], 0.5)
+    common = jax.nn.softmax(falling if beside is None else jnp.where(beside, falling, NEVER), axis=-1)
     concentration = 1 / annotations.n_levels + positive("strength", strength, "number of annotations") * common
     with numpyro.plate("worker", n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):
         confusion = numpyro.sample(

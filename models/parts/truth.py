@@ -213,7 +213,7 @@ def ordered_classes(annotations: Annotations, what: str = "this story") -> int:
     if annotations.kind.own is not None:
         raise StoryError(
             f"{what} uses the order of the classes, and questions have classes of their own: fit each question alone, "
-            "annotations.of_question(name), or dawid_skene, which needs no order"
+            "annotations.of_question(name), or ordinal_dawid_skene, or dawid_skene, which needs no order"
         )
     if annotations.n_classes > 2 and not annotations.kind.in_order:
         listed = ", ".join(map(repr, annotations.classes[:4])) + (", ..." if annotations.n_classes > 4 else "")

@@ -14,6 +14,7 @@ from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import starting_point
 from crowdppl.models import STORIES
+from crowdppl.models.parts.order_of_questions import order_of_classes
 from crowdppl.models.parts.shared_error import LEVELS
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.data.errors.AnnotationWarning")
@@ -171,7 +172,64 @@ def test_each_question_is_fitted_as_alone_where_quality_is_by_question(story):
         np.testing.assert_allclose(of_pairs, alone.workers[scores], atol=4e-3)
 
 
-@pytest.mark.parametrize("story", ["ordinal_dawid_skene", "graded_response", "independent_confusion_subtypes"])
+ORDERED = CLASSES | {"topic": [3, 4, 5, 6]}  # two questions have classes in common
+
+
+def ordered(n_tasks: int = 3, **orders) -> cp.Annotations:
+    table = rubric(n_tasks, 3, seed=4)[0]
+    topics = {name: 3 + place for place, name in enumerate(CLASSES["topic"])}
+    table["label"] = [topics.get(label, label) for label in table["label"]]
+    orders = {"safe": False, "helpful": ORDERED["helpful"], "topic": ORDERED["topic"]} | orders
+    return cp.Annotations.from_frame(table, question="question", classes={"safe": ["no", "yes"]}, ordered=orders)
+
+
+def test_classes_lie_in_the_order_of_the_questions_that_have_them():
+    annotations = ordered()
+    assert list(annotations.classes) == ["no", "yes", 1, 2, 3, 4, 5, 6]
+    found = order_of_classes(annotations)
+    assert found.place.tolist() == [0, 1, 0, 1, 2, 3, 4, 5]
+    lines = np.array([0, 0, 1, 1, 1, 1, 1, 1])
+    np.testing.assert_array_equal(found.beside, lines[:, None] == lines)
+    assert order_of_classes(annotations.of_question("helpful")).place.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("orders", "message"),
+    [
+        ({"topic": [6, 5, 4, 3]}, r"'helpful', 'topic' have theirs in two orders.*ordered="),
+        ({"topic": False}, r"3, 4, 5 of the question 'topic' have none.*ordered=\{'topic': \[\.\.\.\]\}"),
+    ],
+)
+def test_orders_that_contradict_and_questions_without_one_are_named(orders, message):
+    with pytest.raises(StoryError, match=message):
+        cp.fit("ordinal_dawid_skene", ordered(**orders), progress=False)
+
+
+def test_the_story_of_ordered_classes_has_the_sum_over_those_of_the_question():
+    annotations = ordered()
+    with jax.enable_x64(True):
+        model = Model(STORIES["ordinal_dawid_skene"], {})
+        values = at_random(model, annotations)
+        at = density(model, values, annotations)
+        rows = values["confusion"][np.asarray(annotations.worker)]
+        expected = enumerated(annotations, values["prevalence"], rows)
+        own = np.isfinite(expected)
+        np.testing.assert_allclose(np.asarray(at.log_joint)[own], expected[own], rtol=1e-6)
+
+
+@pytest.mark.parametrize("story", ["graded_response", "independent_confusion_subtypes"])
 def test_what_has_an_order_or_more_than_a_class_in_common_is_refused_with_what_to_do(story):
     with pytest.raises(StoryError, match=r"classes of their own.*of_question"):
         cp.fit(story, small(), progress=False)
+
+
+def test_labels_of_ordered_questions_are_those_of_each_question_alone():
+    annotations = ordered(40)
+    fit = cp.fit("ordinal_dawid_skene", annotations, progress=False)
+    common = fit.derived["common_confusion"].to_numpy()
+    beside = order_of_classes(annotations).beside
+    np.testing.assert_allclose(np.where(beside, common, 0).sum(-1), 1, rtol=1e-5)
+    alone = cp.fit("ordinal_dawid_skene", annotations.of_question("safe"), progress=False)
+    found = fit.probabilities.xs("safe", level="question")[["no", "yes"]]
+    # The prior's even part is 1 / K of the classes of all questions: one annotation in four of a row of two.
+    np.testing.assert_allclose(found, alone.probabilities, atol=0.1)

@@ -36,7 +36,7 @@ from ...data import AnnotationError, Annotations
 from ...data.some_tasks import some_tasks
 from ..engines.progress import late_bar
 from .fitted import Fitted
-from .intervals import INTERVAL, checked_tail
+from .intervals import INTERVAL, checked_tail, known_quantiles
 from .misled import told_label
 from .posterior import Posterior
 
@@ -201,25 +201,9 @@ def _summarised(found: np.ndarray, draws: np.ndarray, interval: float) -> tuple[
     """
     counted = (~np.isnan(found)).sum(0)
     mean = np.where(counted > 0, np.nansum(found, axis=0) / np.maximum(counted, 1), np.nan)
-    low, high = _quantiles(draws, interval)
-    return mean, np.minimum(low, mean), np.maximum(high, mean)
-
-
-def _quantiles(draws: np.ndarray, interval: float) -> tuple[np.ndarray, np.ndarray]:
-    """Low and high over the draws, the first dimension, in which there is a number.
-
-    The quantile p is at p (n + 1) among n draws, so that few draws too have an interval of the mass asked for.
-    """
     tail = checked_tail(interval)
-    ordered = np.sort(draws, axis=0)  # NaN comes last
-    last = np.maximum((~np.isnan(draws)).sum(0) - 1, 0)
-    ends = []
-    for share in (tail, 1 - tail):
-        place = np.clip(share * (last + 2) - 1, 0, last)
-        low = np.floor(place).astype(int)
-        below, above = (np.take_along_axis(ordered, at[None], 0)[0] for at in (low, np.minimum(low + 1, last)))
-        ends.append(below + (place - low) * (above - below))
-    return ends[0], ends[1]
+    low, high = known_quantiles(draws, [tail, 1 - tail])
+    return mean, np.minimum(low, mean), np.maximum(high, mean)
 
 
 def _drawn(posterior: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from ...data.frames import is_frame, read_parquet_table, read_text_table
 from ...data.kinds import Kind
 from ...data.questions import Units, tasks_of
 from ...data.text_files import first_bytes
-from ..fitted.intervals import checked_tail
+from ..fitted.intervals import checked_tail, known_quantiles
 from ..fitted.posterior import Posterior
 
 DRAWS = (200, 1000)  # of labels and of the tasks' weights, at the least and at the most
@@ -146,7 +146,7 @@ def system_scores(
     n = np.bincount(code, minlength=n_systems)
     score = np.bincount(code, posterior @ values, n_systems) / n
     rank = 1 + (drawn[:, None, :] > drawn[:, :, None]).sum(-1)  # (draw, system)
-    low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
+    low, high = known_quantiles(drawn, [tail, 1 - tail])
     rank_low, rank_high = np.quantile(rank, [tail, 1 - tail], axis=0, method="nearest")
     own = 1 + (score[None, :] > score[:, None]).sum(-1)
     frame = pd.DataFrame(

@@ -80,7 +80,7 @@ def test_a_task_without_annotations_has_the_prevalence(nuts):
 def test_workers_intervals_are_quantiles_of_the_draws(nuts):
     tables = nuts.outcome.draws["confusion"]
     accuracy = np.einsum("cdjkk,k->cdj", tables, nuts.posterior.mean(0))
-    low, high = np.quantile(accuracy, [0.25, 0.75], axis=(0, 1))
+    low, high = np.quantile(accuracy, [0.25, 0.75], axis=(0, 1), method="weibull")
     scores = nuts.worker_scores(interval=0.5)
     np.testing.assert_allclose(scores["accuracy"], accuracy.mean((0, 1)), atol=1e-6)
     np.testing.assert_allclose(scores["accuracy_low"], low, atol=1e-6)
@@ -92,7 +92,7 @@ def test_two_classes_have_sensitivity_and_specificity_with_intervals(nuts, tiny)
     tables = nuts.outcome.draws["confusion"]
     for name, k in (("sensitivity", 1), ("specificity", 0)):  # "yes", the second class, is the positive one
         right = tables[..., k, k]
-        low, high = np.quantile(right, [0.05, 0.95], axis=(0, 1))
+        low, high = np.quantile(right, [0.05, 0.95], axis=(0, 1), method="weibull")
         np.testing.assert_allclose(nuts.workers[name], right.mean((0, 1)), atol=1e-6)
         np.testing.assert_allclose(nuts.workers[f"{name}_low"], low, atol=1e-6)
         np.testing.assert_allclose(nuts.workers[f"{name}_high"], high, atol=1e-6)

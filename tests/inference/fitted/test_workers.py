@@ -134,7 +134,7 @@ def test_scores_are_averaged_over_draws_with_their_quantiles(svi):
     found = svi.worker_scores(interval=0.6)
     for name, draws in more_scores(tables, shares).items():
         np.testing.assert_allclose(found[name], draws.mean((0, 1)), rtol=1e-5)
-        low, high = np.quantile(draws, [0.2, 0.8], axis=(0, 1))
+        low, high = np.quantile(draws, [0.2, 0.8], axis=(0, 1), method="weibull")
         np.testing.assert_allclose(found[f"{name}_low"], low, rtol=1e-4, atol=1e-6)
         np.testing.assert_allclose(found[f"{name}_high"], high, rtol=1e-4, atol=1e-6)
 
@@ -154,8 +154,12 @@ def test_realised_accuracys_interval_is_of_the_share_itself(svi, crowd):
     drawn = realised_accuracy_draws(svi.fitted, share)
     assert drawn.shape == (200, 5)
     found = svi.worker_scores(interval=0.8)
-    np.testing.assert_allclose(found["realised_accuracy_low"].iloc[:4], np.quantile(drawn[:, :4], 0.1, axis=0))
-    np.testing.assert_allclose(found["realised_accuracy_high"].iloc[:4], np.quantile(drawn[:, :4], 0.9, axis=0))
+    np.testing.assert_allclose(
+        found["realised_accuracy_low"].iloc[:4], np.quantile(drawn[:, :4], 0.1, axis=0, method="weibull")
+    )
+    np.testing.assert_allclose(
+        found["realised_accuracy_high"].iloc[:4], np.quantile(drawn[:, :4], 0.9, axis=0, method="weibull")
+    )
     rights = drawn[:, :4] * 24
     np.testing.assert_allclose(rights, rights.round(), atol=1e-6)  # a whole number of the 24 annotations is right
     error = drawn[:, :4].std(0) / np.sqrt(200)

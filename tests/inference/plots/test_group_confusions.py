@@ -48,7 +48,7 @@ def test_the_groups_are_drawn_by_their_share_with_what_describe_groups_says(with
 def test_cells_have_the_bounds_of_the_intervals_where_there_are_draws(with_draws, groups):
     ax = plot_groups(with_draws, interval=0.5)[0]
     m = int(ax.get_title()[len("group ")])
-    low, high = np.quantile(with_draws.draws["group_confusion"].values[0, :, m], [0.25, 0.75], axis=0)
+    low, high = np.quantile(with_draws.draws["group_confusion"].values[0, :, m], [0.25, 0.75], axis=0, method="weibull")
     mean = with_draws.draws["group_confusion"].values[0, :, m].mean(0)
     low, high = np.minimum(low, mean), np.maximum(high, mean)
     bounds = [text for text in ax.texts if "–" in text.get_text()]

@@ -161,7 +161,7 @@ def coverage(method: str, simulations: int, items: int = 8, n_tasks: int = 120) 
     for seed in range(simulations):
         rng = np.random.default_rng(seed)
         effect = rng.normal(size=items)
-        score = np.exp(rng.normal(0, 0.5)) * (effect - effect.mean())
+        score = abs(rng.normal(0, 1.5)) * (effect - effect.mean())
         right = rng.beta(2, 1, 3)
         rows = []
         for task in range(n_tasks):

@@ -17,8 +17,14 @@ from .story_error import StoryError
 from .truth import needed_features
 from .truth_prior import ClassPrior
 
-SPREAD = 0.5
-"""Standard deviation of the logarithm of a scale that is learned, around a scale of 1."""
+USUAL_SCALE = 1.5
+r"""The scale of the half-normal prior of a scale that is learned, in log-odds.
+
+Its density falls so fast that a scale does not run away where the comparisons contradict no order, whose likelihood
+rises with it for ever. Of .5, 1 and 1.5, and of a log-normal with the median 1, it has the best log-score of who beats
+whom, in the mean over simulated scores of spread .5, 1.5, 3 and 30 with 60 and 240 comparisons: -.419; the log-normal
+-.421, 1 -.425, .5 -.444.
+"""
 
 USUAL_SLOPE = 1.0
 """Standard deviation of what a standard deviation of an item's feature adds to its score, unless given."""
@@ -37,10 +43,10 @@ class BradleyTerry(ClassPrior):
         P(\text{left}) &\propto e^{s_l}, \quad P(\text{right}) \propto e^{s_r}, \quad
         P(\text{tie}) \propto e^{\nu + (s_l + s_r) / 2}
 
-    of items l, r, with :math:`\log \tau \sim \text{Normal}(0, \tfrac12)` and :math:`\nu \sim \text{Normal}(-1, 1)`.
-    Without ties it is Bradley and Terry's (1952) model, with them Davidson's (1970). It is the truth prior of
-    comparisons (:meth:`.Annotations.from_comparisons`) where none is given: a worker's confusion matrix then says what
-    he makes of the better item, and the scores are of items.
+    of items l, r, with :math:`\tau \sim \text{HalfNormal}(1.5)` and :math:`\nu \sim \text{Normal}(-1, 1)`. Without ties
+    it is Bradley and Terry's (1952) model, with them Davidson's (1970). It is the truth prior of comparisons
+    (:meth:`.Annotations.from_comparisons`) where none is given: a worker's confusion matrix then says what he makes of
+    the better item, and the scores are of items.
 
     Where items have features (``item_features=`` of :meth:`.Annotations.from_comparisons`), scores lie around what
     follows from these, so that an item that few compared, or none, has one too. With `by_prompt` an item may be better
@@ -108,7 +114,7 @@ class BradleyTerry(ClassPrior):
     def _scores(self, n_items: int) -> Array:
         """The items' scores ``(I,)``, whose spread and effects are sampled."""
         if self.scale is None:
-            scale = numpyro.sample("item_scale", dist.LogNormal(0.0, SPREAD))
+            scale = numpyro.sample("item_scale", dist.HalfNormal(USUAL_SCALE))
         else:
             scale = positive("scale", self.scale, "standard deviation of scores")
         effect = _normal("item_effect", {"item": n_items})

@@ -69,6 +69,6 @@ def order_of_classes(annotations: Annotations) -> OrderOfClasses:
         )
     beside = np.zeros((n_classes, n_classes), bool)
     for group in groups_of(kind.own):
-        of_group = kind.own[group].any(0)
+        of_group = np.logical_or.reduce(kind.own[group])
         beside |= of_group[:, None] & of_group
     return OrderOfClasses(place, place, beside)

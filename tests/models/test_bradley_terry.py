@@ -116,7 +116,7 @@ def test_density_of_every_story_is_the_sum_over_all_labellings(story):
 def plain(annotations):
     """Dawid & Skene's story over Bradley & Terry's prior, written out in NumPyro, the truth summed out."""
     n_classes, sides = annotations.n_classes, np.asarray(annotations.sides)
-    scale = numpyro.sample("item_scale", dist.LogNormal(0.0, 0.5))
+    scale = numpyro.sample("item_scale", dist.HalfNormal(1.5))
     effect = numpyro.sample("item_effect", dist.Normal(0.0, 1.0).expand([len(annotations.items)]).to_event(1))
     tie = numpyro.sample("tie", dist.Normal(-1.0, 1.0))
     score = numpyro.deterministic("score", scale * (effect - effect.mean()))
@@ -421,3 +421,18 @@ def test_scores_of_annotations_are_those_of_a_task_for_each_and_of_true_labels_l
     assert float(usual.posterior[:, 2].mean()) < 0.05 < 0.3 < float(weak.posterior[:, 2].mean())
     codes = [{finding.code for finding in fit.findings} for fit in (usual, weak, of_rows)]
     assert ["ties_that_few_gave" in each for each in codes] == [False, True, False]
+
+
+def test_a_scale_does_not_run_away_where_no_comparison_contradicts_the_order():
+    rng, n_items = np.random.default_rng(0), 60
+    rows = []
+    for pair in range(150):
+        one, two = rng.permutation(n_items)[:2]
+        better, worse = sorted((one, two))
+        said = [better if rng.random() < 0.95 else worse for _ in range(5)]
+        rows += [(pair, f"i{one}", f"i{two}", f"w{j}", f"i{each}") for j, each in enumerate(said)]
+    frame = pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"])
+    fit = cp.fit("one_coin", cp.Annotations.from_comparisons(frame, task="task"), progress=False)
+    place = [int(name[1:]) for name in fit.annotations.items]
+    assert np.corrcoef(fit.derived["score"], place)[0, 1] < -0.85
+    assert fit.parameters["item_scale"] < 8.0  # under a log-normal prior it was 10.6

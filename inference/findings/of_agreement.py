@@ -25,8 +25,8 @@ def no_agreement(of: Labels) -> Iterator[Said]:
 
     A warning where there are annotations enough to have seen a correlation of two workers of a tenth, or where it
     is more probable than not that nobody looked (:func:`.by_chance`); a note where there are too few to tell, or
-    where such a correlation is ruled out and the agreement may be by chance still. Warned
-    are 60 of 60 crowds that guess (250 tasks × 5, 2, 3 and 5 classes), and none of 120 healthy ones
+    where such a correlation is ruled out and the agreement may be by chance still. Warned are 100 of 100 crowds that
+    guess (250 tasks × 5 of 2, 3 and 5 classes and of one frequent class, and 50 × 4), and none of 120 healthy ones
     (``benchmarks/findings.py``).
     """
     if (crowd := crowd_of(of)) is None or crowd.knows_names:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
 import pandas as pd
 
 from ...data import Annotations
@@ -150,7 +149,7 @@ def by_dependence(fits: Mapping[str, Fitted], weights: pd.Series) -> pd.Series:
     story, and the weights stay what they were.
     """
     left = pd.Series({name: 1 + LEFT - dependence(one.annotations, one.posterior) for name, one in fits.items()})
-    found = weights * np.minimum(left / left[str(weights.idxmax())], 1.0).reindex(weights.index)
+    found = weights * (left / left[str(weights.idxmax())]).clip(upper=1.0).reindex(weights.index)
     found = found.where(found >= LEAST * found.sum(), 0.0)
     return (found / found.sum()).rename("weight")
 

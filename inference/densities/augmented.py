@@ -17,6 +17,16 @@ It needs no derivation for a story: concentrations and trajectories follow gradi
 log-density, a row's posterior is a Dirichlet distribution where its counts are the same whatever the rows are, and a
 curvature is a derivative along one direction, since given the labels workers have nothing to do with each other. Of
 shared errors and difficulties of tasks the latent variable is taken for known: their trajectories take minutes.
+
+Most priors expect able workers, by several pseudo-annotations for each class, and say of one who is right in a fifth of
+twenty tasks what they expect. So around a mode a row's prior :math:`\text{Dirichlet}(\gamma)` has a heavier tail: with
+the probability :data:`OTHERWISE` all rows of a worker are of :math:`\text{Dirichlet}(1 / L, \dots, 1 / L)`, which
+counts like one annotation and expects nothing of the worker, and given the labels it is drawn by the odds of both
+
+.. math:: \prod_k \frac{B(n_{jk} + 1 / L) \, B(\gamma_k)}{B(1 / L) \, B(n_{jk} + \gamma_k)}
+
+where :math:`n_{jk}` are the worker's counts and B is the beta function of vectors. A prior that is another for each
+worker, as with a history, stays as it is.
 """
 
 from __future__ import annotations
@@ -34,6 +44,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.extend.core import ClosedJaxpr, Jaxpr
+from scipy.special import expit, gammaln, logit
 
 from ...data import Annotations
 from ...data.padding import real_by_plate
@@ -68,6 +79,7 @@ ALLOWED = 1e-3  # energy that a trajectory may lose for each parameter
 SAME = 1e-3  # up to which counts are equal
 GRADIENT = 3  # densities, about, whose time one with its gradient takes
 TRIES = 5  # of a step whose leaps are so long that hardly a trajectory is accepted
+OTHERWISE = 0.2  # probability that a worker is of no kind that the prior expects
 APART = ("worker", "task")  # dimensions whose members have nothing to do with each other, given the labels
 
 
@@ -130,6 +142,7 @@ class Steps(NamedTuple):
         size: numbers that the density computes.
         leaps: of a trajectory.
         often: whether so many steps follow that their program is worth compiling well.
+        tails: whether workers may be of no kind that the prior expects.
     """
 
     model: Model
@@ -140,6 +153,7 @@ class Steps(NamedTuple):
     size: int
     leaps: int = LEAPS
     often: bool = False
+    tails: bool = False
 
     @classmethod
     def around(
@@ -172,7 +186,7 @@ class Steps(NamedTuple):
             curvatures, _ = _around(model, annotations, draws, fixed, moved=moved)
         else:
             moved = ()
-        return cls(model, annotations, fixed, moved, curvatures, size, leaps, often)
+        return cls(model, annotations, fixed, moved, curvatures, size, leaps, often, not exact)
 
     @classmethod
     def at(cls, model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters) -> Steps:
@@ -218,7 +232,7 @@ class Steps(NamedTuple):
         on_votes = np.zeros(n, bool) if on_votes is None else on_votes
         share = 0.0
         for _ in range(TRIES):
-            counts, reals, accepted = (_often if self.often else _rarely)(
+            counts, priors, reals, accepted = (_often if self.often else _rarely)(
                 *self[:3],
                 draws,
                 self.curvatures,
@@ -229,6 +243,7 @@ class Steps(NamedTuple):
                 moved=self.moved,
                 at_once=at_once,
                 leaps=self.leaps,
+                tails=self.tails,
             )
             share = float(np.asarray(accepted).mean())
             if share < FEW:
@@ -238,6 +253,14 @@ class Steps(NamedTuple):
             if share >= FEW / 2:
                 break
         after = {name: np.asarray(values) for name, values in reals.items()}
+        if priors:
+            dims = parameter_spec(self.model, self.annotations).dims
+            counts = {
+                name: with_tails(rng, np.asarray(values), np.asarray(priors[name]))
+                if dims[name][:1] == ("worker",)
+                else values
+                for name, values in counts.items()
+            }
         for name, values in counts.items():
             blocks = np.array_split(np.asarray(values), min(n, 1 + values.size // BLOCK))
             each = [rng] if len(blocks) == 1 else rng.spawn(len(blocks))
@@ -249,6 +272,29 @@ class Steps(NamedTuple):
 def has_parts(model: Model) -> bool:
     """Return whether the story has shared errors or difficulties of tasks, whose trajectories take too long."""
     return any(model.hyperparameters.get(name) for name in GENERAL if name != "pooled_questions")
+
+
+def with_tails(rng: np.random.Generator, concentration: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Concentrations of workers' rows given labels, of each worker with the prior or with the one of its heavier tail.
+
+    Args:
+        rng: of which of both it is.
+        concentration: the prior with the counts, ``(n, J, ..., L)``.
+        prior: likewise; where it is another for each worker, it stays.
+    """
+    is_real = prior[0].reshape(prior.shape[1], -1).sum(-1) > SAME  # what is padded has no prior
+    if not np.allclose(prior[:, is_real], prior[:, :1], rtol=SAME, atol=SAME):
+        return concentration
+    other = np.full_like(prior, 1 / prior.shape[-1])
+    counts = np.maximum(concentration - prior, 0)
+
+    def log_beta(rows: np.ndarray) -> np.ndarray:
+        found: np.ndarray = (gammaln(rows).sum(-1) - gammaln(rows.sum(-1))).reshape(*rows.shape[:2], -1).sum(-1)
+        return found
+
+    log_odds = log_beta(counts + other) - log_beta(other) - log_beta(counts + prior) + log_beta(prior)
+    is_other = (rng.random(log_odds.shape) < expit(log_odds + logit(OTHERWISE))) & is_real
+    return np.where(is_other.reshape(*is_other.shape, *[1] * (prior.ndim - 2)), counts + other, concentration)
 
 
 def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.ndarray:
@@ -319,6 +365,11 @@ class _Complete:
         slope = jax.grad(self.log_density)(tables, reals, latent)
         return {name: jnp.maximum(table * slope[name], SMALLEST) for name, table in tables.items()}
 
+    def prior(self, tables: Parameters, reals: Parameters) -> Parameters:
+        """The tables' Dirichlet concentrations before any annotation."""
+        slope = jax.grad(lambda tables: self.at(tables | self.own(reals)).log_prior_in_log_odds)(tables)
+        return {name: jnp.maximum(table * slope[name], SMALLEST) for name, table in tables.items()}
+
 
 @compiled(once=True, static=("moved",))
 def _around(
@@ -359,7 +410,8 @@ def _given_labels(
     moved: tuple[str, ...],
     at_once: int,
     leaps: int,
-) -> tuple[Parameters, Parameters, Array]:
+    tails: bool,
+) -> tuple[Parameters, Parameters, Parameters, Array]:
     """Given labels that are drawn at each draw: the tables' Dirichlet concentrations, draws of the other parameters.
 
     Args:
@@ -375,15 +427,16 @@ def _given_labels(
         moved: tables that are no Dirichlet distributions given the labels, and move as real-valued parameters do.
         at_once: steps that are taken side by side; a divisor of n.
         leaps: of a trajectory.
+        tails: whether concentrations before any annotation are asked for.
 
     Returns:
-        The concentrations, the draws, and which draws' trajectories were accepted.
+        The concentrations, those before any annotation, the draws, and which draws' trajectories were accepted.
     """
     complete = _Complete(model, annotations, fixed, draws, moved)
     votes = jnp.log(jnp.maximum(soft_votes(annotations), SMALLEST))
     keys = jax.random.split(jax.random.fold_in(key, number), len(on_votes))
 
-    def step(drawn: tuple[Parameters, Array, Array]) -> tuple[Parameters, Parameters, Array]:
+    def step(drawn: tuple[Parameters, Array, Array]) -> tuple[Parameters, Parameters, Parameters, Array]:
         own, key, on_votes = drawn
         of_label, of_real = jax.random.split(key)
         at = complete.at(own)
@@ -399,14 +452,17 @@ def _given_labels(
         there, accepted = trajectory(
             of_real, lambda reals: complete.log_density(tables, reals, latent), reals, curvatures, leap, leaps
         )
-        return complete.counted(tables, reals, latent), complete.own(there), accepted
+        prior = complete.prior(tables, reals) if tails else {}
+        return complete.counted(tables, reals, latent), prior, complete.own(there), accepted
 
-    counts, reals, accepted = jax.lax.map(step, (draws, keys, on_votes), batch_size=at_once)
-    return counts, reals, accepted
+    found: tuple[Parameters, Parameters, Parameters, Array] = jax.lax.map(
+        step, (draws, keys, on_votes), batch_size=at_once
+    )
+    return found
 
 
-_rarely = compiled(_given_labels, once=True, times="on_votes", static=("moved", "at_once", "leaps"))
-_often = compiled(_given_labels, static=("moved", "at_once", "leaps"))
+_rarely = compiled(_given_labels, once=True, times="on_votes", static=("moved", "at_once", "leaps", "tails"))
+_often = compiled(_given_labels, static=("moved", "at_once", "leaps", "tails"))
 
 
 class Shares:

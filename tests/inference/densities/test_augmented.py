@@ -9,10 +9,11 @@ import numpyro
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
+from scipy.stats import dirichlet_multinomial
 
 import crowdppl as cp
 from crowdppl.inference.densities import augmented
-from crowdppl.inference.densities.augmented import dirichlet_rows
+from crowdppl.inference.densities.augmented import OTHERWISE, dirichlet_rows, with_tails
 
 
 def test_rows_have_the_mean_and_variance_of_their_dirichlet_distribution():
@@ -31,6 +32,48 @@ def test_concentrations_too_small_for_a_float_give_corners_in_their_proportions(
     assert rows.dtype == np.float32
     assert ((rows > 0.999).sum(-1) == 1).mean() > 0.99
     np.testing.assert_allclose(rows.mean(0), [0.75, 0.25], atol=0.02)  # five standard errors
+
+
+def test_a_worker_has_either_prior_by_the_odds_of_what_was_given():
+    """Of 20,000 draws the share of the flatter prior is within five standard errors of that of Bayes' rule."""
+    prior = np.broadcast_to(np.array([[2.0, 1.0], [1.0, 2.0]]), (20_000, 3, 2, 2))
+    counts = np.array([[[9, 1], [2, 8]], [[2, 1], [3, 4]], [[1, 3], [2, 1]]])
+    found = with_tails(np.random.default_rng(0), counts + prior, prior)
+    is_other = np.isclose(found[:, :, 0, 0], counts[:, 0, 0] + 0.5)
+    np.testing.assert_allclose(found[is_other], (np.broadcast_to(counts, prior.shape) + 0.5)[is_other])
+    np.testing.assert_allclose(found[~is_other], (counts + prior)[~is_other])
+    for worker, share in enumerate(is_other.mean(0)):
+        rows = list(zip(counts[worker], prior[0, 0], strict=True))
+        usual = np.prod([dirichlet_multinomial.pmf(row, of_row, row.sum()) for row, of_row in rows])
+        other = np.prod([dirichlet_multinomial.pmf(row, [0.5, 0.5], row.sum()) for row, _ in rows])
+        expected = OTHERWISE * other / (OTHERWISE * other + (1 - OTHERWISE) * usual)
+        assert share == pytest.approx(expected, abs=5 * np.sqrt(0.25 / 20_000))
+
+
+def test_what_is_known_of_workers_before_and_what_is_padded_stays():
+    prior = np.broadcast_to(np.array([[2.0, 1.0], [1.0, 2.0]]), (100, 3, 2, 2)).copy()
+    rng = np.random.default_rng(0)
+    prior[:, 2] = 0
+    np.testing.assert_array_equal(with_tails(rng, prior + 1, prior)[:, 2], prior[:, 2] + 1)
+    prior[:, 1, 0, 0] += 30
+    np.testing.assert_array_equal(with_tails(rng, prior + 1, prior), prior + 1)
+
+
+def test_intervals_go_as_far_as_workers_who_are_mostly_wrong(monkeypatch):
+    """Of two with twenty annotations of four classes, which the prior alone would take for better by a tenth."""
+    rng = np.random.default_rng(0)
+    truth, task = rng.integers(0, 4, 40), np.repeat(np.arange(40), 6)
+    worker = np.concatenate([rng.permutation(12)[:6] for _ in range(40)])
+    right = rng.random(240) < np.where(worker < 2, 0.15, 0.85)
+    label = np.where(right, truth[task], (truth[task] + rng.integers(1, 4, 240)) % 4)
+    annotations = cp.Annotations.from_frame(pd.DataFrame({"task": task, "worker": worker, "label": label}))
+    lows = [cp.fit("dawid_skene", annotations, progress=False).workers["accuracy_low"]]
+    monkeypatch.setattr(augmented, "OTHERWISE", 1e-12)
+    lows.append(cp.fit("dawid_skene", annotations, progress=False).workers["accuracy_low"])
+    wrong, able = zip(*((low[[0, 1]], low.drop([0, 1])) for low in lows), strict=True)
+    assert (wrong[0] < 0.15).all()
+    assert (wrong[1] > wrong[0] + 0.05).all()
+    np.testing.assert_allclose(able[0], able[1], atol=0.1)
 
 
 @pytest.mark.slow

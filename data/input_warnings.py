@@ -252,14 +252,18 @@ def _tell_alike(classes: Iterable[Hashable]) -> None:
         )
 
 
-def _tell_missing(classes: Ids) -> None:
-    """Warn of names that stand for no label, and of the few words beside the numbers of a scale."""
+def standing_for_none(classes: Ids) -> list[str]:
+    """Return the names of classes that may stand for no label, and the few words beside the numbers of a scale."""
     text = [name for name in classes if isinstance(name, str) and not are_digits([name])]
     words = [name for name in text if not _stands_in_more(name)]
     n_numbers = len(classes) - len(text)
     found = [name for name in words if name.strip().casefold() in MISSING]
-    found = words if words and n_numbers >= 3 * len(words) else found
-    if found:
+    return words if words and n_numbers >= 3 * len(words) else found
+
+
+def _tell_missing(classes: Ids) -> None:
+    """Warn of names that stand for no label."""
+    if found := standing_for_none(classes):
         listing = ", ".join(map(repr, found))
         verb, pronoun = ("counts as a class", "it means") if len(found) == 1 else ("count as classes", "they mean")
         warn(f"{listing} {verb}; where {pronoun} that there is no label, give abstain=[{listing}]")

@@ -1,4 +1,4 @@
-"""Abstentions in a fit: how many labels they decide."""
+"""Abstentions in a fit: how many labels they decide, and classes that may be abstentions."""
 
 from collections.abc import Iterator
 
@@ -7,13 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from ...data.input_warnings import standing_for_none
 from ...models import Abstaining
 from ..densities.enumerated import Parameters
 from ..densities.evidence import UNINFORMATIVE
 from ..densities.programs import compiled
 from ..fitted.fitted import Fitted
 from .of_crowd import ONE_SIDED, of_one_class_each
-from .register import Said, check
+from .register import Labels, Said, check
 
 MANY = 0.1  # share of the labels that abstentions decide beyond which it is said
 TIED = 1e-3  # probability by which classes differ that tie
@@ -47,6 +48,22 @@ def abstentions_decide(of: Fitted) -> Iterator[Said]:
         remedy,
         {"changed": changed, "tasks": n_tasks},
     )
+
+
+@check("class_of_none", "labels", needs={"memory"})
+def class_of_none(of: Labels) -> Iterator[Said]:
+    """Classes whose names say that there is no label, such as "abstain", as a note: reading them has warned."""
+    votes = of.annotations.votes().sum(0)
+    share = dict(zip(of.annotations.classes, votes / max(votes.sum(), 1), strict=True))
+    if names := [name for name in standing_for_none(of.annotations.classes) if share[name] > 0]:
+        listing = ", ".join(map(repr, names))
+        yield Said(
+            f"{listing}, of {sum(share[name] for name in names):.0%} of the annotations, counts as a class that tasks "
+            "may be of, and looks like an abstention",
+            f"where it is none of the classes, read the annotations with abstain=[{listing}]",
+            {"classes": names},
+            severity="note",
+        )
 
 
 @compiled(once=True)

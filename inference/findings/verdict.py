@@ -30,6 +30,9 @@ from .summary import gold_accuracy, unused_gold
 USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker")
 """Codes of warnings by which the labels are not to be used without gold labels."""
 
+NOTED = (*USELESS, "class_of_none")
+"""Codes of findings that ask for care as notes, too."""
+
 SHOWN = 5  # doubtful tasks, pairs of classes and workers that are named
 FEWEST_GOLD = 10  # gold tasks from which they speak for or against the labels
 FAR = 0.2  # by which probabilities are above the share of right labels where they are worth nothing
@@ -112,8 +115,8 @@ def verdict(of: Posterior) -> Verdict:
     codes = {each.code for each in warnings}
     trust: Trust = "no" if codes & set(USELESS) else "with care" if warnings else "yes"
     why = [clause(each.sentence if each.story else each.text) for each in warnings]
-    if trust == "yes" and (noted := [each for each in all_found if each.code in USELESS]):  # of few tasks a note
-        trust, why = "with care", [clause(each.text) for each in noted]
+    if trust == "yes" and (noted := [each for each in all_found if each.code in NOTED]):  # of few tasks a note
+        trust, why = "with care", [clause(each.sentence) for each in noted]
     if not of.on_disk:
         against, gap = _against_gold(of)
         trust = "no" if gap > FAR else "with care" if against and trust == "yes" else trust

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl.data.errors import AnnotationWarning
 from crowdppl.inference.findings.review import reviewed
 from crowdppl.inference.findings.verdict import SHOWN, UNSEEN, clause
 
@@ -35,6 +36,22 @@ def healthy():
 def noise():
     with pytest.warns(cp.CrowdWarning):
         return cp.fit("dawid_skene", table(1 / 3), progress=False)
+
+
+def test_a_class_that_looks_like_an_abstention_asks_for_care_and_says_the_option():
+    rows = table(0.85)
+    rows.loc[rows.index % 7 == 0, "label"] = "Abstain"
+    with pytest.warns(AnnotationWarning, match="counts as a class"):
+        as_class = cp.fit("dawid_skene", rows, progress=False)
+    (finding,) = [each for each in as_class.findings if each.code == "class_of_none"]
+    assert finding.values == {"classes": ["Abstain"]}
+    assert finding.severity == "note"
+    assert as_class.verdict.trust == "with care"
+    assert [why for why in as_class.verdict.why if "abstain=['Abstain']" in why]
+    read = cp.Annotations.from_frame(rows, abstain=["Abstain"])
+    for story in ("dawid_skene", "majority_vote"):
+        found = cp.fit(story, read, progress=False).findings
+        assert "class_of_none" not in {each.code for each in found}
 
 
 def test_trust_is_by_the_findings(healthy, noise):

@@ -122,15 +122,10 @@ def taken_for_another(annotations: Annotations, posterior: np.ndarray) -> TakenF
         annotations: of named workers.
         posterior: probabilities of the labels, ``(N, K)``.
     """
+    if (there := beyond_contested_votes(annotations, posterior)) is None:
+        return None
     votes, labels = annotations.votes(), posterior.argmax(1)
     n_tasks, n_classes = votes.shape
-    of_votes = votes[np.arange(n_tasks), labels] == votes.max(1)
-    if not of_votes.all() or not 0 < annotations.n_rows <= LOOKED_AT or n_tasks * n_classes**2 > CELLS:
-        return None
-    shares = votes / np.maximum(votes.sum(1, keepdims=True), 1)
-    if not _is_contested(shares, labels):
-        return None
-    there, _ = _dawid_skene(annotations, shares)
     leads: dict[float, TakenForAnother] = {}
     for other in range(n_classes):
         has_it = there[:, other] > SURE
@@ -143,6 +138,22 @@ def taken_for_another(annotations: Annotations, posterior: np.ndarray) -> TakenF
             found = TakenForAnother(label, other, moved, float(of_all[label]), float(of_all[other]))
             leads[lead.mean() / max(lead.std(ddof=1) / np.sqrt(len(lead)), 1e-9)] = found
     return leads[most] if leads and (most := max(leads)) > -BEHIND else None
+
+
+def beyond_contested_votes(annotations: Annotations, posterior: np.ndarray) -> np.ndarray | None:
+    """Return the labels of Dawid and Skene's story from contested votes, ``(N, K)``; None where labels are no such.
+
+    Args:
+        annotations: of named workers.
+        posterior: probabilities of the labels, ``(N, K)``.
+    """
+    votes, labels = annotations.votes(), posterior.argmax(1)
+    n_tasks, n_classes = votes.shape
+    of_votes = votes[np.arange(n_tasks), labels] == votes.max(1)
+    if not of_votes.all() or not 0 < annotations.n_rows <= LOOKED_AT or n_tasks * n_classes**2 > CELLS:
+        return None
+    shares = votes / np.maximum(votes.sum(1, keepdims=True), 1)
+    return _dawid_skene(annotations, shares)[0] if _is_contested(shares, labels) else None
 
 
 def _is_contested(shares: np.ndarray, labels: np.ndarray) -> bool:

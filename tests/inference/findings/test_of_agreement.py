@@ -229,6 +229,14 @@ def test_another_reading_is_looked_for_where_workers_agree_on_it_by_little():
     assert abs(finding.values["nats"]) < 5
 
 
+@pytest.mark.parametrize("seed", [7, 14])
+def test_another_reading_is_looked_for_beyond_contested_votes(seed):
+    """Where Dawid and Skene's story stays with the wrong majority, from which the votes alone show no other reading."""
+    codes = by_votes(drawn("wrong majority", seed))
+    assert "other_reading" in codes
+    assert "wrong_majority" not in codes
+
+
 @pytest.mark.parametrize("shape", HEALTHY)
 def test_right_labels_of_healthy_crowds_have_no_other_reading(shape):
     found = []

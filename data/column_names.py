@@ -47,6 +47,11 @@ def stem(name: str) -> str:
     return re.sub(r"(?<=.)(ids?|names?)$", "", short) or short
 
 
+def is_identifier(name: str) -> bool:
+    """Return whether a name says that its column has identifiers: ``answer_id``, ``response ID``, ``outputId``."""
+    return re.search(r"(?i:[ _-]ids?$)|(?<=[a-z0-9])I[Dd]s?$", name) is not None
+
+
 def is_name_of(name: str, role: str) -> bool:
     """Return whether a column of this name may have this role; ``judge.model`` and ``judge.id`` where both parts do."""
     outer, _, inner = name.rpartition(".")
@@ -59,9 +64,15 @@ def named_for(role: str, columns: Iterable[str]) -> list[str]:
     """Return the columns whose names are known for a role.
 
     Of several that may name tasks, a column "id" beside another name is the row's, and "text" the task's content. Of
-    "output.label" and "output.score" the first has the role's own name.
+    "output.label" and "output.score" the first has the role's own name. "answer_id" names a task, where nothing else
+    does, and a label only where nothing else does.
     """
+    columns = list(columns)
     found = [name for name in columns if is_name_of(name, role)]
+    if role == "task" and not found:
+        found = [name for name in columns if is_identifier(name) and is_name_of(name, "label")]
+    if role == "label":
+        found = [name for name in found if not is_identifier(name)] or found
     if all("." in name for name in found):
         found = [name for name in found if name.rpartition(".")[2] == role] or found
     if role == "task":

@@ -3,6 +3,7 @@
 import pytest
 
 import crowdppl as cp
+from crowdppl.data.column_names import named_for
 from crowdppl.data.errors import UnknownNameError, check_name, look_up
 
 ENGINES = {"em": 1, "svi": 2, "nuts": 3}
@@ -28,3 +29,12 @@ def test_an_unknown_name_is_refused_with_the_nearest_and_all(look):
 def test_what_is_no_text_is_no_name(name):
     with pytest.raises(UnknownNameError, match="unknown engine"):
         look_up("engine", name, ENGINES)
+
+
+@pytest.mark.parametrize("name", ["answer_id", "answerId", "Response ID", "OUTPUT_ID"])
+def test_what_has_an_identifier_of_answers_names_tasks_where_nothing_else_does(name):
+    columns = [name, "rater", "score"]
+    assert (named_for("task", columns), named_for("label", columns)) == ([name], ["score"])
+    assert named_for("task", [*columns, "item"]) == ["item"]
+    assert named_for("label", [name, "rater"]) == [name]
+    assert named_for("label", ["valid", "answer"]) == ["answer"]

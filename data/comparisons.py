@@ -149,8 +149,8 @@ def comparison_fields(
         about: dict[str, Any] = {"noun": "item", "column": ITEM, "option": "item_features", "flat": True}
         fields["item_features"] = read_only(resolve_features(of_items, items, ordered=False, **about))
         fields["item_feature_names"] = feature_names(of_items, ITEM)
-    elif tell:
-        _tell_parts(at_task, items)
+    elif tell and (apart := told_parts(at_task, items)):
+        warn(f"{apart}; {PARTS_MEND}")
     return fields | {"sides": read_only(at_task), "items": items}
 
 
@@ -398,14 +398,18 @@ def _neither(column: Column, row: int, words: Words, items: Ids) -> AnnotationEr
     )
 
 
-def _tell_parts(sides: np.ndarray, items: Ids) -> None:
-    """Warn of items that no chain of comparisons connects."""
+PARTS_MEND = "add comparisons between the parts, or rank each alone"
+
+
+def told_parts(sides: np.ndarray, items: Ids) -> str:
+    """Say which items no chain of comparisons connects, in one sentence; empty where all are connected."""
     part = parts(sides, len(items))
-    if (n_parts := int(part.max()) + 1) > 1:
-        members = [[items[int(i)] for i in np.flatnonzero(part == each)] for each in range(min(n_parts, NAMED_PARTS))]
-        listing = "; ".join(", ".join(map(repr, of[:5])) + " …" * (len(of) > 5) for of in members)
-        more = f"; and {n_parts - NAMED_PARTS} more" if n_parts > NAMED_PARTS else ""
-        warn(
-            f"the comparisons fall into {n_parts} parts that no comparison connects ({listing}{more}): items are "
-            "comparable only within a part; add comparisons between the parts, or rank each alone"
-        )
+    if (n_parts := int(part.max()) + 1) < 2:
+        return ""
+    members = [[items[int(i)] for i in np.flatnonzero(part == each)] for each in range(min(n_parts, NAMED_PARTS))]
+    listing = "; ".join(", ".join(map(repr, of[:5])) + " …" * (len(of) > 5) for of in members)
+    more = f"; and {n_parts - NAMED_PARTS} more" if n_parts > NAMED_PARTS else ""
+    return (
+        f"the comparisons fall into {n_parts} parts that no comparison connects ({listing}{more}): items are "
+        "comparable only within a part"
+    )

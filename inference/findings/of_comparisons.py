@@ -1,15 +1,26 @@
-"""Comparisons of which a fit takes many for ties, though workers hardly gave any."""
+"""Comparisons of items that nothing connects, and those of which a fit takes many for ties that hardly anybody gave."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from ...data.arrays import counts
+from ...data.comparisons import PARTS_MEND, told_parts
 from .of_crowd import crowd_of, open_question
 from .register import Labels, Said, check
 
 TIE = 2  # of the classes left, right and tie
 MORE = 0.1  # of the label probabilities than twice the share of the annotations
+
+
+@check("items_apart", "crowd")
+def items_apart(of: Labels) -> Iterator[Said]:
+    """Items that no chain of comparisons connects, as a note, since reading them warns."""
+    annotations = of.annotations
+    if annotations.sides is None or annotations.item_features is not None:  # which connect them
+        return
+    if apart := told_parts(np.asarray(annotations.sides), annotations.items):
+        yield Said(apart, PARTS_MEND, severity="note")
 
 
 @check("ties_that_few_gave", "crowd", needs={"workers"})

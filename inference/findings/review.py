@@ -114,11 +114,13 @@ def _by_findings(of: Posterior | Fitted) -> dict[str, str]:
     for finding in findings(of):
         if finding.code == "constant_workers":
             gone = finding.values.get("left_out", False)
-            so = "; its annotations are left out, and nothing else is said of it" * gone
             constant, on = finding.values["workers"], finding.values.get("questions")
             each = zip(constant, finding.values["classes"], on or [None] * len(constant), strict=True)
             for name, given, question in each:
-                place = "" if question is None else f" on {question!r}"
+                if question is None:
+                    place, so = "", "; its annotations are left out, and nothing else is said of it" * gone
+                else:
+                    place, so = f" on {question!r}", "; its annotations there are left out" * gone
                 said = f"gives {name_quoted(given)}{place} whatever the task{so}"
                 reasons[name_text(name)] = "; ".join(filter(None, [reasons.get(name_text(name)), said]))
         elif finding.code == "copies":

@@ -30,7 +30,7 @@ from .summary import gold_accuracy, unused_gold
 USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker")
 """Codes of warnings by which the labels are not to be used without gold labels."""
 
-NOTED = (*USELESS, "class_of_none")
+NOTED = (*USELESS, "class_of_none", "items_apart")
 """Codes of findings that ask for care as notes, too."""
 
 SHOWN = 5  # doubtful tasks, pairs of classes and workers that are named
@@ -231,7 +231,8 @@ def _workers(of: Posterior) -> tuple[str, ...]:
     verb = "is" if len(found) == 1 else "are"
     said = [f"{len(found):,} of {everyone} {verb} to be reviewed (workers.csv)."]
     for name, row in first.iterrows():
-        said.append(f"{name_text(name)}: {row['reason']}; {count_text(int(row['annotations']), 'annotation')}.")
+        given = f"; {count_text(int(row['annotations']), 'annotation')}" if row["annotations"] else ""
+        said.append(f"{name_text(name)}: {row['reason']}{given}.")
     if len(found) > len(first):
         said.append(f"And {len(found) - len(first):,} more, whom the column review of workers.csv names.")
     return tuple(said)

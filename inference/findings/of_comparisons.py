@@ -13,7 +13,7 @@ TIE = 2  # of the classes left, right and tie
 MORE = 0.1  # of the label probabilities than twice the share of the annotations
 
 
-@check("items_apart", "crowd")
+@check("items_apart", "crowd", needs={"memory"})
 def items_apart(of: Labels) -> Iterator[Said]:
     """Items that no chain of comparisons connects, as a note, since reading them warns."""
     annotations = of.annotations

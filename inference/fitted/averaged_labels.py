@@ -78,7 +78,7 @@ def thin_at_mode(fitted: Fitted) -> float | None:
         or fitted.model.has_network
     ):
         return None
-    per_parameter = float(counts(fitted.annotations).sum()) / max(n_free(fitted, fitted.data), 1)
+    per_parameter = float(counts(fitted.annotations).sum()) / max(n_free(fitted, fitted.at_size.annotations), 1)
     return per_parameter if per_parameter < THIN else None
 
 

@@ -68,16 +68,17 @@ def test_of_independent_annotations_the_excess_is_chance(n_classes):
     assert 0.65 < np.std(found) < 1.4  # 99.9 % of the spreads of forty draws of a normal distribution
 
 
-def test_the_probability_is_that_of_even_odds():
+def test_the_probability_is_that_of_four_to_one_before_the_annotations():
     annotations, truth = crowd(3)
     share, se = excess_agreement(annotations, truth)
     within = integrate.quad(lambda rho: stats.norm.pdf(share, rho, se) / MOST, 0, MOST, points=[max(share, 0.0)])[0]
-    expected = within / (within + stats.norm.pdf(share, 0, se))
+    expected = 4 * within / (4 * within + stats.norm.pdf(share, 0, se))
     assert dependence(annotations, truth) == pytest.approx(expected, rel=1e-6)
 
 
 def test_it_falls_with_evidence_and_rises_where_tasks_are_hard_for_everybody():
-    few, many = (np.mean([dependence(*crowd(s, n_tasks=n)) for s in range(10)]) for n in (30, 1000))
+    found = [[dependence(*crowd(s, n_tasks=n)) for s in range(10)] for n in (30, 1000)]
+    few, many = (np.mean([p / (p + 4 * (1 - p)) for p in each]) for each in found)  # by the annotations alone
     assert many < 0.15 < few < 0.6
     assert min(dependence(*crowd(s, hard=0.25)) for s in range(10)) > 0.99
 

@@ -157,7 +157,7 @@ def by_dependence(fits: Mapping[str, Fitted], weights: pd.Series) -> pd.Series:
 def usual_votes(fits: Mapping[str, Fitted], weights: pd.Series) -> float:
     """Return the share of the votes of a task with hardly any annotations, by whether these depend on each other."""
     of_fits = {name: dependence(one.annotations, one.posterior) for name, one in fits.items() if weights[name] > 0}
-    return VOTES * sum(weights[name] * found for name, found in of_fits.items())
+    return VOTES * float(sum(weights[name] * found for name, found in of_fits.items()))
 
 
 def default_set(annotations: Annotations) -> dict[str, dict[str, Any]]:

@@ -109,10 +109,10 @@ def beats(fit: Posterior) -> pd.DataFrame:
         AnnotationError: the annotations are no comparisons, or the fit gives items no scores.
         OneStoryError: the labels are without a likelihood.
     """
+    draws = item_draws(fit.with_uncertainty)  # which refuses what has no items
     part = parts_of(fit.annotations)
     order = _order(_mean_score(fit), part)
     total = np.zeros((len(order), len(order)))
-    draws = item_draws(fit.with_uncertainty)
     for score, tie in zip(*draws, strict=True):
         shares = _better(score, tie)
         total += shares[..., 0] + shares[..., 2] / 2

@@ -54,6 +54,9 @@ def _without_left_out(frame: pd.DataFrame, fit: Posterior | Fitted) -> pd.DataFr
         if values.get("left_out"):
             on = values.get("questions") or [None] * len(values["workers"])
             names |= {name_text(name) for name, asked in zip(values["workers"], on, strict=True) if asked is None}
+            nothing = np.asarray(fitted.annotations.n_by_worker()) == 0  # is left of any question
+            gone = {name_text(name) for name, none in zip(fitted.annotations.workers, nothing, strict=True) if none}
+            names |= gone.intersection(map(name_text, values["workers"]))
     if names:
         scores = [name for name in frame.columns if frame[name].dtype.kind == "f"]
         frame.loc[[name_text(name) in names for name in frame.index], scores] = np.nan

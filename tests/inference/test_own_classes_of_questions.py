@@ -101,7 +101,8 @@ def test_who_guesses_within_each_question_is_no_worker_who_knows_the_questions(f
     asked = cp.Annotations.from_frame(table, question="question", classes=CLASSES, ordered=ORDERS)
     workers = cp.fit("dawid_skene", asked, progress=False).workers
     assert workers["review"].tolist() == [True, True, False, False, False, False]
-    assert (workers["spammer_score"][:2] < 0.1).all()
+    assert workers["spammer_score"].iloc[0] < 0.1
+    assert np.isnan(workers[["accuracy", "spammer_score"]].iloc[1]).all()  # all of whose annotations are left out
     assert (workers["spammer_score"][2:] > 0.25).all()
 
 

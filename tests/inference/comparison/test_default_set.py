@@ -257,8 +257,9 @@ def test_the_default_set_has_an_ordinal_story_where_more_than_two_classes_are_or
     assert story_set(None, cp.Annotations.from_frame(GRADES, truth_classes=["no", "yes"])) == DEFAULT_SET_LEVELS
     fit = cp.fit("auto", ordered, progress=False, max_iterations=20)
     assert fit.fits[ORDERED_STORY].model.truth_prior == cp.SmoothPrevalence()
-    assert fit.weights[ORDERED_STORY] == pytest.approx(ORDERED_SHARE)
-    assert fit.weights["one_coin"] == pytest.approx((1 - ORDERED_SHARE) * DEFAULT_SHARES["one_coin"])
+    # Stories that leave dependence of annotations lose some of their share, which the others gain.
+    assert ORDERED_SHARE <= fit.weights[ORDERED_STORY] < ORDERED_SHARE + 0.02
+    assert 0 < fit.weights["one_coin"] <= (1 - ORDERED_SHARE) * DEFAULT_SHARES["one_coin"]
     assert fit.weights.sum() == pytest.approx(1)
 
 

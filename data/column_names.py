@@ -188,12 +188,13 @@ def likely_columns(table: pd.DataFrame, roles: Sequence[str], taken: Sequence[st
         taken: the columns of the other roles.
 
     Returns:
-        Nothing where more columns are left than roles, or a column's values are not like those of its role.
+        Nothing where more columns are left than roles, two of them have as many values, or a column's values are not
+        like those of its role.
     """
     sizes = {str(name): table[name].map(str).nunique() for name in table.columns if str(name) not in taken}
     if len(sizes) > len(roles):
         sizes = {name: size for name, size in sizes.items() if 1 < size < len(table)}
-    if len(sizes) != len(roles):
+    if len(sizes) != len(roles) or len(set(sizes.values())) < len(sizes):
         return {}
     in_order = sorted(sizes, key=lambda name: sizes[name])
     found = dict(zip([role for role in ("label", "worker", "task") if role in roles], in_order, strict=True))

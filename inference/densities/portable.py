@@ -80,7 +80,7 @@ def counts_alike(model: Model, annotations: Annotations) -> bool:
 
 
 def _answered(ask: Callable[..., bool], model: Model, annotations: Annotations) -> bool:
-    """What a question of a story and of a piece of the data says, asked once for each structure of the data."""
+    """The answer to a question of a story and of a piece of the data, asked once for each structure of the data."""
     if _has_own_network(model):
         return False
     try:

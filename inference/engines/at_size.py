@@ -30,7 +30,7 @@ FEWEST_ROWS = 2**12
 """Rows from which on tasks that look alike are counted once: of fewer, nothing is gained."""
 
 SAVED = 2
-"""How many times fewer rows there are then at the least."""
+"""The factor at the least by which the rows are fewer then."""
 
 
 def can_be_padded(model: Model, annotations: Annotations, *, briefly: bool = False) -> bool:

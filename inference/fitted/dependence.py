@@ -1,4 +1,4 @@
-r"""Whether annotations of one task depend on each other given its label, which stories say they do not.
+r"""Dependence of annotations of one task on each other given its label, of which stories say there is none.
 
 Where tasks differ in how hard they are, or in what they look like, workers err together on some of them, and labels are
 surer than they should be. With :math:`x_{ij}` the annotation of task i by worker j as a vector with a one,

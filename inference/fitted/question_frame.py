@@ -1,4 +1,4 @@
-"""What a fit of several questions a task says by question: the table that summary, terminal and report show."""
+"""The table of a fit by question, where several are asked about a task, which summary, terminal and report show."""
 
 from __future__ import annotations
 

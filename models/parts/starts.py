@@ -169,7 +169,7 @@ def _weight(annotations: Annotations) -> Array | float:
 
 
 def _weight_in_all(annotations: Annotations) -> Array | float:
-    """How often a row counts in sums over tasks, some of which may stand for several."""
+    """Weights of rows in sums over tasks, some of which may stand for several."""
     copies = task_copies(annotations)
     return _weight(annotations) if copies is None else _weight(annotations) * copies[annotations.task]
 

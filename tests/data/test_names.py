@@ -1,9 +1,10 @@
 """Names are looked up, and unknown ones refused with the nearest one and all there are."""
 
+import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.data.column_names import named_for
+from crowdppl.data.column_names import likely_columns, named_for
 from crowdppl.data.errors import UnknownNameError, check_name, look_up
 
 ENGINES = {"em": 1, "svi": 2, "nuts": 3}
@@ -38,3 +39,10 @@ def test_what_has_an_identifier_of_answers_names_tasks_where_nothing_else_does(n
     assert named_for("task", [*columns, "item"]) == ["item"]
     assert named_for("label", [name, "rater"]) == [name]
     assert named_for("label", ["valid", "answer"]) == ["answer"]
+
+
+def test_columns_with_as_many_values_are_not_told_apart_by_them():
+    table = pd.DataFrame({"a": [1, 2, 1, 2], "b": list("xyzx"), "c": ["yes", "no", "yes", "no"]})
+    assert likely_columns(table, ["task", "worker", "label"], []) == {}
+    more = pd.DataFrame({"a": [1, 2, 3, 4] * 3, "b": list("xxxxyyyyzzzz"), "c": ["yes", "no"] * 6})
+    assert likely_columns(more, ["task", "worker", "label"], []) == {"task": "a", "worker": "b", "label": "c"}

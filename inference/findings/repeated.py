@@ -70,7 +70,7 @@ def agreeing_repeats(annotations: Annotations) -> list[AgreeingRepeats]:
             continue
         place_of_task = np.full(annotations.n_tasks, -1)
         place_of_task[task[repeated]] = np.arange(len(repeated))
-        others = np.flatnonzero((worker != one) & (place_of_task[task] >= 0))
+        others = np.flatnonzero((worker != one) & (size > 0) & (place_of_task[task] >= 0))  # a count may be 0
         moments = _moments(given, size, repeated, others, place_of_task[task[others]])
         if len(moments) < TASKS:
             continue

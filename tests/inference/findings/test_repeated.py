@@ -78,6 +78,19 @@ def test_counts_are_repeats_as_rows_are():
     assert (counted_once.agreement, counted_once.expected) == pytest.approx((of_rows.agreement, of_rows.expected))
 
 
+def test_annotations_that_count_nothing_are_as_if_left_out():
+    """A fit of rows that count 0 failed, as those are that are not drawn where annotations are drawn anew."""
+    annotations = crowd_with_a_judge(3, same=1.0)
+    counts = np.random.default_rng(0).binomial(1, 0.6, annotations.n_rows)
+    counts[np.asarray(annotations.worker) == 5] = 1
+    counted, left = (
+        agreeing_repeats(each)
+        for each in (annotations.replace(count=counts), annotations.replace(count=counts).rows(counts > 0))
+    )
+    assert [one.worker for one in counted] == [5]
+    assert counted == left
+
+
 @pytest.mark.parametrize("story", ["dawid_skene", pytest.param("auto", marks=pytest.mark.slow)])
 def test_a_fit_tells_of_repeats_once_with_figures_and_what_mends_it(story):
     with pytest.warns(cp.CrowdWarning) as caught:

@@ -146,10 +146,34 @@ def mended(message: str, arguments: Sequence[str]) -> str | None:
     options = re.findall(rf"(--\w+) {_QUOTED}", found[1]) if found else []
     if not options:
         return None
+    return _with_options(arguments, [(option, text[1:-1]) for option, text in options])
+
+
+def fitted_again(command: str, arguments: Sequence[str]) -> str:
+    """Return a command that fits FILE in another way, with the file and all options of a fit that was made.
+
+    Args:
+        command: as it is where it fits no FILE.
+        arguments: those of the fit; where they are of another command, FILE stays.
+
+    >>> fitted_again("crowdppl fit FILE --story auto --out b", ["fit", "a.csv", "--worker", "rater", "-o", "a"])
+    'crowdppl fit a.csv --worker rater --story auto --out b'
+    """
+    if not command.startswith("crowdppl fit FILE ") or arguments[:1] != ["fit"] or "--" in arguments:
+        return command
+    options = shlex.split(command)[3:]
+    short = ["--out" if each == "-o" else each for each in arguments]
+    return _with_options(short, list(zip(options[::2], options[1::2], strict=True)))
+
+
+def _with_options(arguments: Sequence[str], options: Sequence[tuple[str, str]]) -> str:
+    """Return the command of the arguments with other options in place of those of the same name; --set has many."""
     kept = list(arguments)
     for option, _ in options:
+        if option == "--set":
+            continue
         kept = [each for each in kept if not each.startswith(f"{option}=")]
         if option in kept:
             at = kept.index(option)
             del kept[at : at + 2]
-    return shlex.join(["crowdppl", *kept, *(part for name, text in options for part in (name, text[1:-1]))])
+    return shlex.join(["crowdppl", *kept, *(part for pair in options for part in pair)])

@@ -18,7 +18,7 @@ import typer
 from ..data.id_text import name_text
 from ..data.lazy import uncollected
 from ..inference.engines import progress
-from .advice import for_the_shell, mended
+from .advice import fitted_again, for_the_shell, mended
 from .request import Request
 
 if TYPE_CHECKING:
@@ -155,7 +155,8 @@ def show_verdict(result: Fit, console: Console, folder: str | None) -> None:
     if folder is not None and verdict.next:
         console.print(Text("\nNext", style="bold"))
         for command, text in verdict.commands(folder).items():
-            console.print(Text.assemble((command, "cyan"), f"  # {text}"), soft_wrap=True)
+            shown = fitted_again(command, sys.argv[1:])
+            console.print(Text.assemble((shown, "cyan"), f"  # {text}"), soft_wrap=True)
 
 
 def frame_table(

@@ -9,6 +9,7 @@ from ...data import Annotations
 from ...data.description import count_text
 from ...models.parts.shared_error import families_of
 from ..engines.finding import Finding
+from ..fitted.by_rule import ByRule
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .copies import copying_groups
@@ -46,12 +47,13 @@ def copies(of: Labels) -> Iterator[Said]:
         f"label in {first.within:.0%} of their annotations of one task{place} ({count_text(first.n_tasks, 'task')}), "
         f"and the label of others in {first.outside:.0%}, more than workers who err independently of each other "
         f"would{others}",
-        f"If they are copies {_remedy({families.get(name) for name in names})}; cp.error_correlation(fit, gold) says "
-        "like how many they count",
+        f"If they are copies {_remedy(of, {families.get(name) for name in names})}; cp.error_correlation(fit, gold) "
+        "says like how many they count",
         workers=names,
         within=first.within,
         outside=first.outside,
         groups=len(groups),
+        others=told(groups[1:], workers),
         **asked,
     )
     if not as_one:
@@ -65,12 +67,17 @@ def copies(of: Labels) -> Iterator[Said]:
     )
 
 
-def _remedy(families: set[Hashable | None]) -> str:
+def _remedy(of: Labels, families: set[Hashable | None]) -> str:
     """Return what to do if they are copies, by the families that the story knows them as."""
     if len(families) == 1 and None not in families:
         return (
-            "the labels are still too sure, although the story knows them as one family: keep one of them and compare "
-            "the labels"
+            "the labels are still too sure, although the story knows them as one family: compare with copies='one', "
+            "which counts each group as one worker"
+        )
+    if isinstance(of, ByRule):
+        return (
+            "they outvote others: fit a story, such as story='dawid_skene', with copies='one', which counts each group "
+            "as one worker"
         )
     return (
         "the labels are far too sure: copies='one' counts each group as one worker, or fit with shared_error=True, "

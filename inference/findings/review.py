@@ -124,12 +124,13 @@ def _by_findings(of: Posterior | Fitted) -> dict[str, str]:
                 said = f"gives {name_quoted(given)}{place} whatever the task{so}"
                 reasons[name_text(name)] = "; ".join(filter(None, [reasons.get(name_text(name)), said]))
         elif finding.code == "copies":
-            names: list[Hashable] = finding.values["workers"]
-            asked = f" of question {finding.values['question']!r}" if "question" in finding.values else ""
-            for name in names:
-                others = [other for other in names if other != name]
-                said = f"may copy, or be copied by, {listed(others)}: {finding.values['within']:.0%} the same{asked}"
-                reasons.setdefault(name_text(name), said)
+            for group in (finding.values, *finding.values.get("others", ())):
+                names: list[Hashable] = group["workers"]
+                asked = "" if group.get("question") is None else f" of question {group['question']!r}"
+                for name in names:
+                    others = [other for other in names if other != name]
+                    said = f"may copy, or be copied by, {listed(others)}: {group['within']:.0%} the same{asked}"
+                    reasons.setdefault(name_text(name), said)
     return reasons
 
 

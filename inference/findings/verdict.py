@@ -18,6 +18,7 @@ from ...data.description import count_text
 from ...data.id_text import name_quoted, name_text
 from ...data.majority import right_shares
 from ...data.questions import workers_noun
+from ...models import KNOWN_STORIES
 from ..fitted.beyond_chance import agreement
 from ..fitted.intervals import INTERVAL, jeffreys
 from ..fitted.posterior import Posterior
@@ -56,7 +57,7 @@ class Step(NamedTuple):
 
     Args:
         text: what it does.
-        command: of the shell, with DIR for the folder of the fit.
+        command: of the shell, with DIR for the folder of the fit and FILE for the annotations.
         call: of Python, on ``fit``.
     """
 
@@ -137,7 +138,7 @@ def verdict(of: Posterior) -> Verdict:
     if gap:
         points = f"{100 * gap:.0f} percentage points"
         labels = (f"By the gold tasks the probabilities are too high by {points}, so that more are doubtful.", *labels)
-    return Verdict(trust, tuple(why), labels, workers, _next(annotations))
+    return Verdict(trust, tuple(why), labels, workers, (*_as_one(of), *_next(annotations)))
 
 
 def _against_gold(of: Posterior) -> tuple[list[str], float]:
@@ -236,6 +237,21 @@ def _workers(of: Posterior) -> tuple[str, ...]:
     if len(found) > len(first):
         said.append(f"And {len(found) - len(first):,} more, whom the column review of workers.csv names.")
     return tuple(said)
+
+
+def _as_one(of: Posterior) -> tuple[Step, ...]:
+    """Return the fit with each group of copies as one worker, where a warning names copies."""
+    if not any(each.code == "copies" for each in findings(of).warnings):
+        return ()
+    known = of.only is not None and of.only.story in KNOWN_STORIES
+    story = of.story if known else "auto" if of.is_average else "dawid_skene"
+    return (
+        Step(
+            "labels with each group of workers who may copy as one worker, which are better if they do",
+            f"crowdppl fit FILE --story {story} --set copies=one --out copies-as-one",
+            f'cp.fit("{story}", fit.annotations, copies="one")',
+        ),
+    )
 
 
 def _next(annotations: Annotations) -> tuple[Step, ...]:

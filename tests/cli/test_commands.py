@@ -14,9 +14,11 @@ import pandas as pd
 import pytest
 from command_line import crowdppl, refused
 from netcdf import load_netcdf
+from picked_findings import findings_of
 from typer.testing import CliRunner
 
 import crowdppl as cp
+from crowdppl.benchmarks.support.crowd_shapes import copies
 from crowdppl.cli import commands as cli
 from crowdppl.cli import demo
 from crowdppl.inference.storage import folder as storage
@@ -652,6 +654,21 @@ def test_the_verdict_comes_first_and_its_commands_run(tmp_path):
     written = crowdppl(*shlex.split(commands[0])[1:-1], tmp_path / "gold.html")
     assert written.exit_code == 0, written.output
     assert not re.search(r"\b(cp|fit)\.[a-z_]+\(", done.stdout.partition("Written in")[0])
+
+
+def test_the_command_that_counts_copies_as_one_has_the_options_of_the_fit_and_runs(tmp_path, monkeypatch):
+    data = copies(0.85)(np.random.default_rng(1)).without_gold()
+    data.to_frame().rename(columns={"worker": "who"}).to_csv(tmp_path / "a b.csv", index=False)
+    given = ("fit", tmp_path / "a b.csv", "--worker", "who", "--story", "one_coin", "--seed", "3", "-o", tmp_path / "1")
+    monkeypatch.setattr(sys, "argv", ["crowdppl", *map(str, given)])
+    monkeypatch.chdir(tmp_path)
+    done = crowdppl(*given)
+    command = next(line for line in done.stdout.splitlines() if line.startswith("crowdppl fit ")).partition("  # ")[0]
+    again = shlex.split(command)[1:]
+    assert again[:6] == [*map(str, given[:4]), "--seed", "3"]
+    assert crowdppl(*again).exit_code == 0
+    (finding,) = findings_of(cp.load_fit("copies-as-one"), "copies")
+    assert len(finding.values["as_one"]) == 2
 
 
 def test_a_table_may_have_a_column_of_labels_for_each_question(tmp_path, out):

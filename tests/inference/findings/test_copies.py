@@ -208,7 +208,7 @@ def test_a_fit_names_the_copies_and_what_helps():
     assert codes(fit) == ["copies"]
     (group,) = agreeing_groups(annotations)
     expected = {"workers": [*list(JUDGES)[3:]], "within": group.within, "outside": group.outside, "groups": 1}
-    assert fit.findings[0].values == expected
+    assert fit.findings[0].values == expected | {"others": []}
     assert "worker_families={worker: family, …}; cp.error_correlation(fit, gold)" in fit.findings[0].remedy
 
 
@@ -251,7 +251,7 @@ def test_a_story_that_knows_the_copies_as_one_family_is_not_told_to_name_familie
     with pytest.warns(cp.CrowdWarning):
         fit = cp.fit("dawid_skene", annotations, shared_error=True, worker_families=families, progress=False)
     (finding,) = findings_of(fit, "copies")
-    assert "although the story knows them as one family: keep one of them" in finding.remedy
+    assert "although the story knows them as one family: compare with copies='one'" in finding.remedy
     assert "worker_families" not in finding.sentence
 
 
@@ -287,6 +287,27 @@ def test_groups_that_copy_and_count_as_one_leave_the_labels_to_the_others():
     assert "Each group counts as one worker" in finding.sentence
     assert sorted(sorted(one["workers"]) for one in finding.values["as_one"]) == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert (fit.annotations.n_by_worker() > 0).sum() == 8
+
+
+@pytest.mark.parametrize(
+    ("story", "named"), [("one_coin", "one_coin"), ("majority_vote", "dawid_skene"), ("auto", "auto")]
+)
+def test_the_fit_that_mends_copies_comes_next_wherever_it_is_said(story, named, tmp_path):
+    data = copies(0.85)(np.random.default_rng(1)).without_gold()
+    options = {"stories": ["one_coin", "mace"]} if story == "auto" else {}
+    with pytest.warns(cp.CrowdWarning, match="copies='one'"):
+        fit = cp.fit(story, data, progress=False, **options)
+    step, *others = fit.verdict.next
+    assert step.call == f'cp.fit("{named}", fit.annotations, copies="one")'
+    assert step.command == f"crowdppl fit FILE --story {named} --set copies=one --out copies-as-one"
+    frame = fit.findings.to_frame().set_index("code")
+    assert "copies='one'" in frame.loc["copies", "remedy"]
+    page = fit.report(tmp_path / "page.html", checks=False).read_text()
+    assert f"<code>{step.command}</code>" in page
+    reasons = fit.workers["reason"]
+    assert reasons.index[reasons.str.contains("may copy")].tolist() == list(range(8))  # of both groups
+    mended = cp.fit("one_coin", data, copies="one", progress=False)
+    assert mended.verdict.next == cp.fit("one_coin", mended.annotations, progress=False).verdict.next == tuple(others)
 
 
 def test_copies_count_as_one_in_what_an_update_adds_too():

@@ -1,7 +1,5 @@
 """Advice in error messages, which name Python's arguments, in the words of the command line."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The subcommand ``crowdppl agreement``."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated

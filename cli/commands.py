@@ -3,8 +3,6 @@
 What needs JAX or pandas is imported by the commands that need it, after all that can be refused without.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

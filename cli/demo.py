@@ -1,7 +1,5 @@
 """The command `crowdppl demo`: one story of five anaesthetists, fitted by all three engines."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The subcommand ``crowdppl estimate``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

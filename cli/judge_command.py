@@ -1,7 +1,5 @@
 """The subcommand ``crowdppl judge``."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from functools import partial

@@ -1,7 +1,5 @@
 """The options that several subcommands take: one table with their help texts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import typer

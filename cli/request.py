@@ -1,7 +1,5 @@
 """Arguments that `crowdppl fit` and `crowdppl report` share: annotations, and options of the fit."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import glob

@@ -1,7 +1,5 @@
 """Annotations that are no class: which values they are, and what is said where they leave nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple

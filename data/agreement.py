@@ -4,8 +4,6 @@ Tasks' weights, shape (B, N), are how often each of B resamples has each task, s
 matrices; a single row of ones gives the coefficients of the data.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

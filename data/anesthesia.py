@@ -8,8 +8,6 @@ Source:
     Algorithm", Journal of the Royal Statistical Society C 28(1), 20-28, table 1.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 # Seven digits for each of the patients 1 to 45: three annotations of anaesthetist 1, then one each of 2, 3, 4 and 5.

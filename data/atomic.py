@@ -4,8 +4,6 @@ Until they are whole they lie beside their place, under a hidden name that says 
 that was killed leaves them there; whoever writes to the same place next removes what no running process owns.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

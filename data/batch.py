@@ -1,7 +1,5 @@
 """Batches: some of the tasks of annotations that are larger, all of one size."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """The fields of `Annotations` from encoded columns: the checks and the sorting that all readers share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

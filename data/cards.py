@@ -4,8 +4,6 @@ Text and lines take the colour of what is around them, so that nothing depends o
 narrow, parts stand below each other, and a table that is wider still scrolls in its own part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Tables of comparisons: which columns have the two items, what was said of them, by whom, and of which prompt."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Comparisons of two items: a table with the columns left, right, worker and label as annotations of pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 

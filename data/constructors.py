@@ -1,7 +1,5 @@
 """The class methods that make `Annotations` from tables, files, matrices, dictionaries and counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self

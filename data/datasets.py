@@ -6,8 +6,6 @@ y_test). The label "abstain" in `annotations.csv` is an annotation that is no cl
 question where several are asked about each task; true labels that are means of scores are no gold labels.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from functools import partial

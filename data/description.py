@@ -1,7 +1,5 @@
 """Descriptions of annotations: a table of their sizes and agreement, a text, and HTML for notebooks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ The images are real (Alpaydin & Kaynak 1998, "Optical Recognition of Handwritten
 Repository); the annotations are drawn from the confusion matrices of `worker_confusions` with a fixed seed.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The errors and warnings of input, and looking names up: messages say what is wrong and what would do."""
 
-from __future__ import annotations
-
 import difflib
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Sheets of Excel files as people make them: a title above the header, and merged cells."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from dataclasses import dataclass

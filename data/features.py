@@ -1,7 +1,5 @@
 """Features of tasks or of workers, in the order of the identifiers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables: those of pandas, polars and pyarrow, read through narwhals, and CSV, TSV and Parquet files."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence

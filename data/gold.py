@@ -1,7 +1,5 @@
 """Gold labels: true labels that are known for some of the tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -6,8 +6,6 @@ apostrophe in front, by which a spreadsheet takes it for text; so does one that 
 sign, so that no two cells become one.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterable

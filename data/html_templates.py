@@ -1,7 +1,5 @@
 """HTML by templates of Jinja, in which all text is escaped: only what is :class:`Markup` is written as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files

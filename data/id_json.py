@@ -4,8 +4,6 @@ Text, whole numbers, truth values, None and finite floats are written as they ar
 with one key, its type: `{"uuid": "…"}`, `{"date": "2024-02-29"}`, `{"tuple": […]}`.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import uuid

@@ -1,7 +1,5 @@
 """Identifiers as people read them: in tables, plots and messages."""
 
-from __future__ import annotations
-
 
 def name_text(name: object) -> str:
     """Return an identifier as text: of a tuple, such as a task and its question, its parts with a dot between.

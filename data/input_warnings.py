@@ -1,7 +1,5 @@
 """Warnings of likely slips in annotations that can be used: each given once, with the option that mends it."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Mapping

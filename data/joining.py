@@ -1,7 +1,5 @@
 """Annotations that came later, put to those that were there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files of JSON and JSON Lines, in any encoding and compressed or not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

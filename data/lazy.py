@@ -1,7 +1,5 @@
 """Packages that import what they export when it is first asked for (PEP 562)."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import sys

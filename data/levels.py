@@ -1,7 +1,5 @@
 """Levels of annotations that are no classes of the truth, such as scores from 0 to 9 of a truth that is no or yes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

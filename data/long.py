@@ -1,7 +1,5 @@
 """Long tables with one row for each annotation, in memory and as CSV files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

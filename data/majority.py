@@ -1,7 +1,5 @@
 """Accuracy of the majority vote, as a baseline for what a story finds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .kinds import NOMINAL, Kind

@@ -3,8 +3,6 @@
 Such records have lists side by side, lists of dictionaries, or a dictionary by judge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Checks of arguments that are numbers or flags: messages name the argument, its value and what is accepted."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

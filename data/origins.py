@@ -1,7 +1,5 @@
 """Where the rows of a scan lie: Parquet files here or at a URL, and lazy tables of DuckDB, Polars and Arrow."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import sys

@@ -4,8 +4,6 @@ Two passes of the engine: one finds the distinct workers and labels, the other s
 batch is one row of the engine's frame, with its arrays and the identifiers of its tasks as bytes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import pickle
 from collections import Counter

@@ -5,8 +5,6 @@ does not hold it, and gives it back in batches, of which whole tasks are appende
 numbers and tasks alone: names of files and columns are no part of its query.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Names of workers that only the holder of a key can tell: keyed BLAKE2b."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Questions with classes of their own: which classes and which kind of labels each question has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple

@@ -1,7 +1,5 @@
 """Several questions about each task: the tasks of annotations are then pairs of a task and a question, `Units`."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tasks that a worker annotated more than once."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Annotations in Parquet files that stay on the disk: `crowdppl.scan` looks at their footers alone."""
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Some of the tasks of annotations, which tasks look alike, and which differ between annotations and more of them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .annotations import Annotations

@@ -1,7 +1,5 @@
 """Annotations on the disk, sorted by task, that are read in batches of whole tasks, all of one size."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Tables with several tags an annotation: yes or no to each tag that the table knows, which are questions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args

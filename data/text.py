@@ -1,7 +1,5 @@
 """Identifiers in text files: "7" is read as a number, "007" as text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Text files whatever their encoding, separator and compression, and headers of CSV files: quick, without pandas."""
 
-from __future__ import annotations
-
 import bz2
 import codecs
 import csv

@@ -5,8 +5,6 @@ workers with known sensitivities and specificities. In the first, all workers an
 ``toy_sparse``, five of eight annotate each.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables with a row for each task: labels with a column for each worker, or counts with one for each class."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

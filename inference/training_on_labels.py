@@ -1,7 +1,5 @@
 """Training on labels that were made before: label first and then train, and self-training."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any

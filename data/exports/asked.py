@@ -1,7 +1,5 @@
 """What was said of a source that :func:`crowdppl.read` reads, as one thing that its readers hand on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

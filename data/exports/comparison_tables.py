@@ -1,7 +1,5 @@
 """Tables of comparisons in files: two columns of items, and one of which of both is better."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

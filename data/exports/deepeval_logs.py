@@ -1,7 +1,5 @@
 """Test runs of deepeval: ``.deepeval/.latest_run_full.json``, or ``test_run_<date>.json`` in its results folder."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Logs of evaluations as annotations: what is a task, a worker and a label there."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

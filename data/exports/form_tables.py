@@ -1,7 +1,5 @@
 """Answers to a form: tables with a row for each worker, and a column for each task."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The annotations that an export holds, gathered one by one, and what is said of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field

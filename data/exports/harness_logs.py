@@ -1,7 +1,5 @@
 """Logs of lm-evaluation-harness: ``samples_<task>_<date>.jsonl``, with ``results_<date>.json`` beside."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

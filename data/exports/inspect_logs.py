@@ -5,8 +5,6 @@ A ``.eval`` file is a .zip of JSON files: ``header.json`` has what a ``.json`` l
 knows from Python 3.14 on. Nothing is unpacked to the disk, and no name in the file is taken for a path.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zipfile

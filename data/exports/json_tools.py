@@ -1,7 +1,5 @@
 """Exports as JSON: Label Studio, Argilla, Prodigy, doccano, LeWiDi, and panels of judges."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 

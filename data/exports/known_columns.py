@@ -1,7 +1,5 @@
 """Which column of a table is which, by the names that people and tools give them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores of langfuse: exported as CSV or JSON from its page of scores, to a blob storage, or got from its API."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Logs of OpenAI's evals: JSON Lines with the run's specification, then its events."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

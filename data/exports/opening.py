@@ -1,7 +1,5 @@
 """Files opened by their content: a table, a value of JSON, records of several files."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import zipfile

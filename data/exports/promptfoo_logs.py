@@ -1,7 +1,5 @@
 """Results of promptfoo: the JSON of ``promptfoo eval --output results.json``."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

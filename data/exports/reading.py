@@ -1,7 +1,5 @@
 """`crowdppl.read`: annotations out of any file that people have them in."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

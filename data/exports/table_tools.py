@@ -1,7 +1,5 @@
 """Exports as tables: MTurk, Toloka, CrowdFlower and Appen, Label Studio's tables."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any

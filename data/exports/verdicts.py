@@ -1,7 +1,5 @@
 """What logs of evaluations hold: what a scorer said of a model's answer to a sample."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Baselines by name, as `crowdppl.fit` asks for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

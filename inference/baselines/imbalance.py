@@ -1,7 +1,5 @@
 r"""Imbalance of the annotated classes, and balanced annotations by weights or by drawing anew."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -11,8 +11,6 @@ with the workers' confusion matrices against the majority vote. A label combines
 independent given the class: :math:`P(z_i = c) \propto h_{ic} g_{ic} / p_c`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -16,8 +16,6 @@ and count for the quotas.
 What is trained is a story, or a baseline: both have labels, and say what each worker would annotate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple

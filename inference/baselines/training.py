@@ -1,7 +1,5 @@
 """Training by the loop of the stories: a program of the same contract, whose score need be no likelihood."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 

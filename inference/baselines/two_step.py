@@ -5,8 +5,6 @@ r"""A classifier trained on labels that were made before: by a rule over votes, 
 with labels :math:`q_i`, hard or soft, that the classifier does not change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

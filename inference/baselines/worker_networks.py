@@ -11,8 +11,6 @@ since a worker's output has learnt from that worker's annotation of the task alr
 workers annotated a task, as with pseudo-annotations, the few others do not stand for all, and it takes all workers.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

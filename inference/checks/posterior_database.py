@@ -16,8 +16,6 @@ Source:
     Benchmarking and Developing Bayesian Inference Algorithms", arXiv:2407.04967.
 """
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ weights :math:`p(\theta)^{\alpha - 1}`, so that nothing is fitted again (Kallioi
 "Detecting and diagnosing prior and likelihood sensitivity with power-scaling").
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax

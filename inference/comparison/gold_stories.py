@@ -1,7 +1,5 @@
 """``cp.fit("auto", …, gold=…)``: a diverse set of stories and the votes, weighted by what gold labels say of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

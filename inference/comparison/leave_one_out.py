@@ -1,7 +1,5 @@
 """Leave-one-out by Pareto-smoothed importance sampling (Vehtari, Gelman & Gabry 2017), for any story."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from typing import Any

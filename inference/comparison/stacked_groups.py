@@ -1,7 +1,5 @@
 """ArviZ's groups of an average of fits: draws of the mixture of its stories."""
 
-from __future__ import annotations
-
 import json
 from importlib.metadata import version
 

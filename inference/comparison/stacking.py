@@ -1,7 +1,5 @@
 """Labels averaged over several stories, with weights by how well each predicts held-out data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from numbers import Real
 

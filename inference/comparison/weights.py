@@ -1,7 +1,5 @@
 """Weights of several stories for their average."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from typing import Any

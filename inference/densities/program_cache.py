@@ -5,8 +5,6 @@ XLA and the processor, so that another version's programs are not taken, and res
 anew. The environment variable :data:`VARIABLE` switches it off or names another folder.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

@@ -5,8 +5,6 @@ maps; a loop over data sets of ever new sizes would die of them. So programs are
 and those not used for longest are let go.
 """
 
-from __future__ import annotations
-
 import gc
 from collections import OrderedDict
 from collections.abc import Callable, Sequence

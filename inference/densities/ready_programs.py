@@ -7,8 +7,6 @@ Whatever cannot be described so that another process describes it alike, such as
 nor is anything on several devices or on an accelerator: it goes JAX's way.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import os

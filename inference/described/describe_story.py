@@ -1,7 +1,5 @@
 """`crowdppl.describe_story`: a story's density in plain text, and everything that may be set."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """The stories' densities as plain text: what their docstrings write in TeX."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable

@@ -8,8 +8,6 @@ Where the source is in memory, many moves are one compiled program. Over files a
 is all that a later process needs, so that a fit which is stopped goes on to the same bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol, TypeVar

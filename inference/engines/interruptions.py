@@ -1,7 +1,5 @@
 """Requests to end that reach a process while it computes."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ over tasks (Fisher's identity, see :mod:`crowdppl.inference.engines.em`). In mem
 they are added up over batches of whole tasks, in one pass, with what rounding takes from them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Progress in a notebook: one line with a bar, that is written over, and needs nothing but IPython."""
 
-from __future__ import annotations
-
 from time import monotonic
 from typing import Any
 

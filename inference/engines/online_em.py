@@ -11,8 +11,6 @@ soft majority vote. A few passes lead near to where EM ends, the nearer the more
 number of tasks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 

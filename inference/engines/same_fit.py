@@ -1,7 +1,5 @@
 """The fingerprint of a fit: its data, story, options and versions, as texts that are the same in another process."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

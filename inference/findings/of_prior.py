@@ -5,8 +5,6 @@ the workers' matrices have a Dirichlet prior, its concentrations are read off th
 accuracies are drawn from the prior.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from zlib import crc32

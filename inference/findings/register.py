@@ -1,7 +1,5 @@
 """The register of checks: each looks at a result for one finding, and says what it needs of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar

@@ -1,7 +1,5 @@
 """Notebook view of a source of labels: results that it already holds, and counts of annotations, without fitting."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Terminal, report and Python say the same words: :class:`Verdict` has them once. 
 (:mod:`.look`), of the labels' probabilities and of :mod:`.review`.
 """
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import dataclass
 from typing import Literal, NamedTuple

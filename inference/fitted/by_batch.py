@@ -4,8 +4,6 @@ Parameters are averaged over all draws. What needs the annotations, such as labe
 :data:`FEW` of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple

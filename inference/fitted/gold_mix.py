@@ -14,8 +14,6 @@ excluded by that. For a fixed power the weights are found by EM. ``benchmarks/go
 for each dataset on the others.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The ranking of items that were compared, and who beats whom."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

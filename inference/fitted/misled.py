@@ -24,8 +24,6 @@ Where workers agree on a task no more than by chance the labels may say nothing.
 mislead as a guess does, of which 1 in K is right.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Real
 

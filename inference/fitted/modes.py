@@ -16,8 +16,6 @@ deviations away. So it is on a ridge, or where a spread vanishes, as EM ends in 
 two groups of workers have become one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from string import ascii_uppercase
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Confusion matrices of workers who have not annotated anything, from their features."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -1,7 +1,5 @@
 """The tasks whose true labels are worth knowing: a random sample of all, denser where stories disagree."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

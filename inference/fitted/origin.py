@@ -1,7 +1,5 @@
 """When and with what a fit was made."""
 
-from __future__ import annotations
-
 import json
 import platform
 from datetime import UTC, datetime

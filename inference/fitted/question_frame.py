@@ -1,7 +1,5 @@
 """The table of a fit by question, where several are asked about a task, which summary, terminal and report show."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -17,8 +17,6 @@ count by their annotations, as J does: :math:`(\sum_j n_j)^2 / \sum_j n_j^2`. Of
 standard errors above 0, and there is no doubt.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import sparse
 from scipy.special import ndtr

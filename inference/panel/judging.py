@@ -1,7 +1,5 @@
 """Judges weighed: a fit of their annotations, and what it and gold labels say of each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

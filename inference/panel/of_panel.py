@@ -1,7 +1,5 @@
 """A panel of judges: what its annotations, a fit of them and gold labels say of each judge and of all together."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What was judged: the system behind each task, and systems by their expected scores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Plots of confusion matrices: of workers, and of groups of workers."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np

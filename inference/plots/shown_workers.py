@@ -1,7 +1,5 @@
 """Which workers a plot shows, and what it calls them and their scores."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Any
 

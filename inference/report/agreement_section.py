@@ -1,7 +1,5 @@
 """The section on the workers' agreement, as people report it, and what the fit says beside."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...data.description import count_text

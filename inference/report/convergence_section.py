@@ -1,7 +1,5 @@
 """The appendix on the computation: R-hat, effective sample sizes and rank plots, or the course of the engine."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from ..findings.of_draws import ESS_LIMIT, FAR_APART, RHAT_LIMIT, WorstEntry, worst_entries

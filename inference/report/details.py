@@ -1,7 +1,5 @@
 """Details of a task or a worker, shown at a click: numbers in the page, which its script turns into a dialog."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables to download: CSV inside the page, of which no cell is run by a spreadsheet."""
 
-from __future__ import annotations
-
 import base64
 import csv
 from collections.abc import Sequence

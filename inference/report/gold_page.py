@@ -1,7 +1,5 @@
 """A page on which somebody who knows gives true labels, by mouse or keyboard, and saves them as a table."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import hashlib

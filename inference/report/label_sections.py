@@ -1,7 +1,5 @@
 """The sections on the data, on the labels, and on what to annotate next."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from markupsafe import Markup

@@ -1,7 +1,5 @@
 """Findings on a fit that a reader should know first."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

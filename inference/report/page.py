@@ -1,7 +1,5 @@
 """The page around the sections: head, heading, table of contents, styles and script."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """Plots inside the page: drawn, written into the page as SVG or PNG, and closed again."""
 
-from __future__ import annotations
-
 import base64
 import io
 import warnings

@@ -1,7 +1,5 @@
 """The section on the prior, in numbers beside those of the annotations."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from typing import Any

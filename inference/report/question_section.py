@@ -1,7 +1,5 @@
 """The section on the questions, where there are several about each task."""
 
-from __future__ import annotations
-
 from ...data.questions import Units
 from ..findings.facts import SURE
 from ..fitted.question_frame import question_frame

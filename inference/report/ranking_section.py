@@ -1,7 +1,5 @@
 """The section on the items that were compared, by their scores."""
 
-from __future__ import annotations
-
 from ..fitted.intervals import INTERVAL
 from ..fitted.item_ranking import beats, item_ranking, ranks_items
 from ..plots.ranking import plot_ranking

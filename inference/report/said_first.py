@@ -1,7 +1,5 @@
 """The page's opening in words: how far to trust the labels, and alerts to act on, the weightiest first."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ...data.description import count_text

@@ -1,7 +1,5 @@
 """Sections of the page: a heading over a template, which the table of contents links by its anchor."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from markupsafe import Markup

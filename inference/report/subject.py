@@ -1,7 +1,5 @@
 """The subject of a report: a fit or a stack of fits, and what the sections of the page share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Data frames as HTML tables, which the script of the page makes sortable and long ones filterable."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The sections on how far to trust the labels: model comparison, posterior predictive checks, gold labels."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

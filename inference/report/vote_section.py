@@ -1,7 +1,5 @@
 """The section on the majority vote beside the labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Write the page of a fit or of a stack of fits."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Number of annotations that a task needs, by Chernoff's bound on the share of wrong labels."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Prevalence and accuracy of the labels from a few gold labels, with intervals that hold where the story is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, overload

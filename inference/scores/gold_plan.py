@@ -1,7 +1,5 @@
 """Number of gold labels that an interval of a wanted width takes."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any, NamedTuple

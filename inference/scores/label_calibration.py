@@ -1,7 +1,5 @@
 """Label probabilities made to mean what they say, from gold labels that the fit has not seen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Annotations over several devices: blocks of whole tasks, one for each, which programs in memory see as one array."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 from functools import partial

@@ -3,8 +3,6 @@
 Minibatches are made within compiled programs, so that one program takes any of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

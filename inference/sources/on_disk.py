@@ -1,7 +1,5 @@
 """Annotations on the disk as a source: batches as large as the memory allows, read one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """Annotations in partitions of Spark, Dask or Ray as a source: each adds up its own batches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
 from typing import Any, NamedTuple, TypeVar

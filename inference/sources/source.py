@@ -1,7 +1,5 @@
 """The protocol of a source: whole tasks in batches of one size, and sums over all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 

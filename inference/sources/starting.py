@@ -1,7 +1,5 @@
 """A story's starting values, which are those of all the data also where a source has them in several batches."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 from jax import Array

@@ -1,7 +1,5 @@
 """Stories that need all annotations at once, which files do not give them: they are refused before they are fitted."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 from jax import Array

@@ -1,7 +1,5 @@
 """A fitted story's numbers by ArviZ's groups, arrays and with named tasks, workers and classes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from contextlib import suppress

@@ -4,8 +4,6 @@ ArviZ looks at one number a unit. Of an annotation that is its class; of a task,
 their :data:`MAJORITY_SHARE`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...data import Annotations

@@ -1,7 +1,5 @@
 """JSON of files that others may have changed: read strictly, and held against a schema that comes with the package."""
 
-from __future__ import annotations
-
 import json
 import stat
 from collections.abc import Sequence

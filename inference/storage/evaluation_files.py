@@ -1,7 +1,5 @@
 """Labels for those who evaluate models: as JSON Lines, and as one more scorer in copies of inspect_ai's logs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -7,8 +7,6 @@ no draws; ``posterior_1.nc`` and so on are of the next parts. :func:`read` looks
 no link, imports nothing that a file names, and allocates nothing that a file cannot account for.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Labels back to where people work: beside their own table, and as files that annotation tools import."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The manifest of a saved fit: what it is besides its arrays, and sizes and checksums of the files that have these."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping

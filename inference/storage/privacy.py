@@ -1,7 +1,5 @@
 """Exports without workers' names: fits with pseudonymous workers, and labels without workers."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar

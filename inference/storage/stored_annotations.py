@@ -1,7 +1,5 @@
 """Annotations as JSON and arrays of a saved fit, checked when they come back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Sizes are those of the arrays before a story or a network is made of them: a claim alone allocates nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path

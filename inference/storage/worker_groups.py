@@ -1,7 +1,5 @@
 """Workers in groups of at least k of whom the same is shown: a table of the crowd in which nobody stands alone."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import numpy as np

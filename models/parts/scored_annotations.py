@@ -1,7 +1,5 @@
 """Emissions that score each annotation by itself under the classifier's probabilities, with no truth between them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real

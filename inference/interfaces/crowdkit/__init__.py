@@ -5,8 +5,6 @@ of this package, with its priors and engines, so that labels may differ from cro
 Without priors, ``DawidSkene(diagonal=1e-6, off_diagonal=1e-6, truth_prior=cp.Prevalence(1e-6))``, they are crowd-kit's.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self
 
 import numpy as np

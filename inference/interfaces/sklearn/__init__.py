@@ -1,7 +1,5 @@
 """Stories behind the face of a scikit-learn estimator: a classifier that learns from several workers' annotations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Self
 

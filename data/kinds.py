@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -36,200 +36,50 @@ ROUNDING = 1e-6
 """Sums of probabilities that differ by less are equal: they come in single precision."""
 
 
-class Kind(Protocol):
+@dataclass(frozen=True)
+class Kind:
     """A kind of labels: which classes there are, in what order, and how far apart they are.
 
     Everything that depends on it asks the kind of the annotations (:attr:`.Annotations.kind`), and nothing asks which
-    kind it is. A kind is immutable, hashable and compares by value.
+    kind it is. A kind is immutable, hashable and compares by value. What a kind does not say otherwise holds of classes
+    without an order, of which a label is right or wrong.
     """
 
     name: ClassVar[str]
     """Its name in files."""
 
-    remark: ClassVar[str]
+    remark: ClassVar[str] = ""
     """A few words on the classes for descriptions of annotations; empty of nominal ones."""
 
-    truth_prior: ClassVar[str]
+    truth_prior: ClassVar[str] = "prevalence"
     """The kind of truth prior where none is given: the name of a `ClassPrior` in files."""
 
-    in_order: ClassVar[bool]
-    """Whether the classes have an order, from the least to the greatest, that stories may use."""
+    in_order: ClassVar[bool] = False
+    """True where the classes have an order, from the least to the greatest, that stories may use."""
 
-    by_question: ClassVar[bool]
-    """Whether questions may have classes, or kinds, of their own."""
+    by_question: ClassVar[bool] = False
+    """True where questions may have classes, or kinds, of their own."""
 
     @property
     def order_is_stated(self) -> bool:
         """True where somebody says so, and not the labels alone, whose numbers may be codes."""
-
-    @property
-    def own(self) -> np.ndarray | None:
-        """A mask of the classes that each question has, shape (Q, K) bool; None where all tasks have all classes."""
-
-    def of_question(self, question: int) -> Kind:
-        """Return the kind of one question's labels, by the question's position."""
-        ...
-
-    def classes_of(self, question: int, n_classes: int) -> np.ndarray:
-        """Return the classes of one question in their order, as class indices."""
-        ...
-
-    def to_json(self) -> Any:
-        """Return a JSON value that says which kind it is."""
-        ...
-
-    def with_classes(
-        self,
-        label: Column,
-        classes: Iterable[Any] | None,
-        suggest: Callable[[], str] = ...,
-        option: str = ...,
-    ) -> Column:
-        """Return the label column with codes into the K classes in their order, which are its `ids`.
-
-        Args:
-            label: the labels.
-            classes: all classes in the wanted order, or None.
-            suggest: says which other column may hold the labels, for the message where this one seems not to.
-            option: that lists the classes, for messages.
-
-        Raises:
-            AnnotationError: a label cannot be a class.
-        """
-        ...
-
-    def distance(self, n_classes: int) -> np.ndarray:
-        """Return how wrong each label is by true class, shape (K, K): zero on the diagonal, symmetric."""
-        ...
-
-    def votes(self, counts: Array) -> Array:
-        """Return the classes' probabilities by the votes alone: EM starts there, and soft labels are these.
-
-        Args:
-            counts: how many annotations of each class each task has, shape (N, K), of NumPy or JAX; not below 0.
-
-        Returns:
-            Rows that sum to 1, shape (N, K); equal shares for a task without annotations.
-        """
-        ...
-
-    def majority(self, counts: np.ndarray) -> np.ndarray:
-        """Return the majority vote as probabilities, shape (N, K): classes that tie have equal shares.
-
-        Args:
-            counts: how many annotations of each class each task has, shape (N, K).
-        """
-        ...
-
-    def label(self, posterior: np.ndarray) -> np.ndarray:
-        """Return the label of each task as a class index, shape (N,); of a tie the first class.
-
-        Args:
-            posterior: probabilities of the classes, shape (N, K).
-        """
-        ...
-
-    def values(self, classes: Sequence[Any]) -> np.ndarray:
-        """Return the number that each class stands for in a mean, shape (K,), rising.
-
-        Raises:
-            AnnotationError: classes of this kind have no mean; the message says how an order is stated.
-        """
-        ...
-
-    def costs(self, classes: Sequence[Any], name: str | None = None) -> np.ndarray:
-        """Return the costs of each label by true class, shape (K, K): those that `label` keeps least by default.
-
-        Args:
-            classes: the K classes.
-            name: ``"absolute"`` or ``"squared"`` difference of the classes' values; None for the default.
-
-        Raises:
-            AnnotationError: costs are named, and the classes have no values.
-            UnknownNameError: there are no costs of that name.
-        """
-        ...
-
-    def label_scores(
-        self, probabilities: np.ndarray, gold: np.ndarray, classes: Sequence[Any]
-    ) -> dict[str, float | np.ndarray]:
-        """Return the scores of labels that this kind has beside those of every kind, by name.
-
-        Args:
-            probabilities: of the classes, shape (n, K).
-            gold: the true classes as class indices, shape (n,).
-            classes: the K classes.
-
-        Returns:
-            Numbers, and arrays of shape (n,) where the score is the mean over tasks.
-        """
-        ...
-
-    def shown(self, weights: np.ndarray, most: int) -> np.ndarray:
-        """Return the classes with the greatest weights in the order in which people read them, as class indices.
-
-        Args:
-            weights: of the classes, and of abstentions after them, shape (L,): probabilities, or vote counts.
-            most: how many are shown at the most.
-        """
-        ...
-
-    def mirror(self, n_classes: int) -> np.ndarray:
-        """Return each class as a class index where a task's two sides change places, shape (K,)."""
-        ...
-
-    def renamings(self, n_classes: int) -> np.ndarray:
-        """Return what the classes may be taken for instead, as class indices, shape (P, K)."""
-        ...
-
-    def refuse_other_order(self, classes: Sequence[Any], others: Sequence[Any]) -> None:
-        """Refuse classes of annotations that are to be added to those of `classes`, where they are in another order.
-
-        Raises:
-            AnnotationError: they have an order, and not the same.
-        """
-        ...
-
-    def worker_scores(self, confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the scores of workers that this kind has beside those of every kind, by name, shape (..., J) each.
-
-        Args:
-            confusions: shape (..., J, K, L): rows are true classes; columns from K on are abstentions.
-            shares: of the classes, shape (K,), or of the tasks that each worker is asked about, shape (J, K).
-        """
-        ...
-
-
-@dataclass(frozen=True)
-class Nominal:
-    """Classes without an order: a label is right or wrong."""
-
-    name: ClassVar[str] = "nominal"
-    remark: ClassVar[str] = ""
-    truth_prior: ClassVar[str] = "prevalence"
-    in_order: ClassVar[bool] = False
-    by_question: ClassVar[bool] = False
-
-    @property
-    def order_is_stated(self) -> bool:
-        """Nobody does."""
         return False
 
     @property
     def own(self) -> np.ndarray | None:
-        """Every task has all classes."""
+        """A mask of the classes that each question has, shape (Q, K) bool; None where all tasks have all classes."""
         return None
 
     def of_question(self, question: int) -> Kind:
-        """Return the kind itself."""
+        """Return the kind of one question's labels, by the question's position."""
         return self
 
     def classes_of(self, question: int, n_classes: int) -> np.ndarray:
-        """Return all classes."""
+        """Return the classes of one question in their order, as class indices."""
         return np.arange(n_classes)
 
     def to_json(self) -> Any:
-        """Return the name of the kind."""
+        """Return a JSON value that says which kind it is: by default its name."""
         return self.name
 
     def with_classes(
@@ -239,11 +89,17 @@ class Nominal:
         suggest: Callable[[], str] = lambda: "",
         option: str = "classes",
     ) -> Column:
-        """Return the label column with codes into the classes.
+        """Return the label column with codes into the K classes in their order, which are its `ids`.
 
         They are those given, in that order; else those that the column's type lists (a pandas Categorical, a polars
         Enum), in its order; else the distinct labels, sorted: text that is whole numbers by number, labels of several
         types by their text.
+
+        Args:
+            label: the labels.
+            classes: all classes in the wanted order, or None.
+            suggest: says which other column may hold the labels, for the message where this one seems not to.
+            option: that lists the classes, for messages.
 
         Raises:
             AnnotationError: a label is none of the given classes, or a fraction where none were given; there is only
@@ -265,29 +121,48 @@ class Nominal:
         return label.aligned(Ids(sorted_labels(label.ids)), "classes")
 
     def distance(self, n_classes: int) -> np.ndarray:
-        """Return 0 for the true class and 1 for every other, shape (K, K)."""
+        """Return how wrong each label is by true class, shape (K, K): zero on the diagonal, symmetric; else 1."""
         return 1.0 - np.eye(n_classes)
 
     def votes(self, counts: Array) -> Array:
-        r"""Return each class's share of a task's votes, :math:`n_{ik} / \sum_l n_{il}`, shape (N, K)."""
+        r"""Return the classes' probabilities by the votes alone: EM starts there, and soft labels are these.
+
+        By default they are shares of a task's votes, :math:`n_{ik} / \sum_l n_{il}`.
+
+        Args:
+            counts: how many annotations of each class each task has, shape (N, K), of NumPy or JAX; not below 0.
+
+        Returns:
+            Rows that sum to 1, shape (N, K); equal shares for a task without annotations.
+        """
         total = counts.sum(-1, keepdims=True)
         is_empty = total == 0
         return (counts + is_empty) / (total + is_empty * counts.shape[-1])
 
     def majority(self, counts: np.ndarray) -> np.ndarray:
-        r"""Return equal shares of the classes with the most votes, :math:`\arg\max_k n_{ik}`, shape (N, K)."""
+        r"""Return the majority vote as probabilities, shape (N, K): classes that tie have equal shares.
+
+        By default they are of the classes with the most votes, :math:`\arg\max_k n_{ik}`.
+
+        Args:
+            counts: how many annotations of each class each task has, shape (N, K).
+        """
         most = counts == counts.max(-1, keepdims=True)
         return most / most.sum(-1, keepdims=True)
 
     def label(self, posterior: np.ndarray) -> np.ndarray:
-        """Return the most probable class, shape (N,)."""
+        """Return the label of each task as a class index, shape (N,): the most probable class, of a tie the first.
+
+        Args:
+            posterior: probabilities of the classes, shape (N, K).
+        """
         return posterior.argmax(-1)
 
     def values(self, classes: Sequence[Any]) -> np.ndarray:
-        """Refuse: the mean of classes without an order is nothing.
+        """Return the number that each class stands for in a mean, shape (K,), rising.
 
         Raises:
-            AnnotationError: always.
+            AnnotationError: classes of this kind have no mean, by default; the message says how an order is stated.
         """
         listing = ", ".join(map(repr, classes[:4])) + (", ..." if len(classes) > 4 else "")
         raise AnnotationError(
@@ -296,10 +171,15 @@ class Nominal:
         )
 
     def costs(self, classes: Sequence[Any], name: str | None = None) -> np.ndarray:
-        """Return 0 for the true class and 1 for every other, or a power of the difference of values, shape (K, K).
+        """Return the costs of each label by true class, shape (K, K): those that `label` keeps least by default.
+
+        Args:
+            classes: the K classes.
+            name: ``"absolute"`` or ``"squared"`` difference of the classes' values; None for the default, which is 0
+                for the true class and 1 for every other.
 
         Raises:
-            AnnotationError: costs are named, and the classes have no order.
+            AnnotationError: costs are named, and the classes have no values.
             UnknownNameError: there are no costs of that name.
         """
         if name is None:
@@ -312,19 +192,38 @@ class Nominal:
     def label_scores(
         self, probabilities: np.ndarray, gold: np.ndarray, classes: Sequence[Any]
     ) -> dict[str, float | np.ndarray]:
-        """Return no score: those of every kind say how often a label is right."""
+        """Return the scores of labels that this kind has beside those of every kind, by name; by default none.
+
+        Args:
+            probabilities: of the classes, shape (n, K).
+            gold: the true classes as class indices, shape (n,).
+            classes: the K classes.
+
+        Returns:
+            Numbers, and arrays of shape (n,) where the score is the mean over tasks.
+        """
         return {}
 
     def shown(self, weights: np.ndarray, most: int) -> np.ndarray:
-        """Return the classes with the greatest weights, the greatest first; of equal ones the first class."""
+        """Return the classes with the greatest weights in the order in which people read them, as class indices.
+
+        By default the greatest comes first, and of equal ones the first class.
+
+        Args:
+            weights: of the classes, and of abstentions after them, shape (L,): probabilities, or vote counts.
+            most: how many are shown at the most.
+        """
         return np.argsort(-weights, kind="stable")[:most]
 
     def mirror(self, n_classes: int) -> np.ndarray:
-        """Return the classes themselves, shape (K,): a task has no sides."""
+        """Return each class as a class index where a task's two sides change places, shape (K,); itself without."""
         return np.arange(n_classes)
 
     def renamings(self, n_classes: int) -> np.ndarray:
-        """Return the classes with two of them exchanged, for each pair, shape (K (K - 1) / 2, K)."""
+        """Return what the classes may be taken for instead, as class indices, shape (P, K).
+
+        By default two of them are exchanged, for each of the K (K - 1) / 2 pairs.
+        """
         first, second = np.triu_indices(n_classes, 1)
         names = np.tile(np.arange(n_classes), (len(first), 1))
         pair = np.arange(len(first))
@@ -332,15 +231,33 @@ class Nominal:
         return names
 
     def refuse_other_order(self, classes: Sequence[Any], others: Sequence[Any]) -> None:
-        """Refuse nothing: the classes have no order."""
+        """Refuse classes of annotations that are to be added to those of `classes`, where they are in another order.
+
+        Raises:
+            AnnotationError: they have an order, and not the same.
+        """
 
     def worker_scores(self, confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
-        """Return no score: those of every kind say how often a worker is right."""
+        """Return the scores of workers that this kind has beside those of every kind, by name, shape (..., J) each.
+
+        By default there are none.
+
+        Args:
+            confusions: shape (..., J, K, L): rows are true classes; columns from K on are abstentions.
+            shares: of the classes, shape (K,), or of the tasks that each worker is asked about, shape (J, K).
+        """
         return {}
 
 
 @dataclass(frozen=True)
-class Ordered(Nominal):
+class Nominal(Kind):
+    """Classes without an order: a label is right or wrong."""
+
+    name: ClassVar[str] = "nominal"
+
+
+@dataclass(frozen=True)
+class Ordered(Kind):
     """Classes in an order, such as low, mid, high: a label is the more wrong, the more classes lie between.
 
     Votes, majority vote and label are those of nominal classes: whole numbers may be codes of classes without an order,
@@ -485,7 +402,7 @@ SIDES = ("left", "right", "tie")
 
 
 @dataclass(frozen=True)
-class Pairwise(Nominal):
+class Pairwise(Kind):
     """Comparisons: a task is a pair of items, and its classes are left, right and, where there are some, tie.
 
     They are nominal labels with a mirror: the pair with its items exchanged has left for right.

@@ -11,7 +11,7 @@ from .abstentions import abstentions_of
 from .columns import Column, type_hint
 from .errors import AnnotationError, unknown_name, warn
 from .ids import Ids
-from .kinds import KINDS, NOMINAL, Kind, Nominal, are_scores, kind_of, stated_classes
+from .kinds import KINDS, NOMINAL, Kind, are_scores, kind_of, stated_classes
 from .questions import Units
 from .text import are_digits
 
@@ -19,7 +19,7 @@ SHOWN = 5  # classes, or questions, that a sentence lists
 
 
 @dataclass(frozen=True)
-class ByQuestion(Nominal):
+class ByQuestion(Kind):
     """Labels of several questions, each of which has classes and a kind of its own.
 
     The K classes are those of all questions together, without an order. Whatever follows from a question alone, such as

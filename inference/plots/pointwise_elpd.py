@@ -10,20 +10,7 @@ import pandas as pd
 from ...data.description import count_text
 from ...data.id_text import name_text
 from ..comparison.elpd import Elpd, tasks_and_workers
-from .style import (
-    ACCENT,
-    check_kind,
-    clean,
-    legend,
-    name_points,
-    new_axes,
-    share,
-    short,
-    signed,
-    strong,
-    title,
-    whole_numbers,
-)
+from . import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,12 +38,12 @@ def plot_differences(
     """
     found = _differences(first, second).sort_values(ascending=False, kind="stable")
     values, ranks = found.to_numpy(), np.arange(1, len(found) + 1)
-    ax = new_axes(ax, 7, 3.8)
+    ax = style.new_axes(ax, 7, 3.8)
     better = float((values > 0).mean())
-    one, other = (short(name, 24) for name in (names or (first.story, second.story)))
+    one, other = (style.short(name, 24) for name in (names or (first.story, second.story)))
     for side, colour, text in (
-        (np.maximum(values, 0), strong(), f"{one} predicts better: {share(better)} of the {first.by}s"),
-        (np.minimum(values, 0), ACCENT, f"{other} predicts better: {share(float((values < 0).mean()))}"),
+        (np.maximum(values, 0), style.strong(), f"{one} predicts better: {style.share(better)} of the {first.by}s"),
+        (np.minimum(values, 0), style.ACCENT, f"{other} predicts better: {style.share(float((values < 0).mean()))}"),
     ):
         ax.fill_between(ranks, side, step="mid", color=colour, alpha=0.35, linewidth=0)
         ax.plot(
@@ -67,18 +54,17 @@ def plot_differences(
     ax.set_xlim(0.5 - room, len(found) + 0.5 + room)
     ax.margins(y=0.12)
     ax.set_xlabel(f"rank of the {first.by}")
-    whole_numbers(ax.xaxis)
+    style.whole_numbers(ax.xaxis)
     ax.set_ylabel("difference in elpd (nats)")
-    clean(ax, grid="y")
-    legend(ax, loc="upper right")
+    style.clean(ax, grid="y")
+    style.legend(ax, loc="upper right")
     total = float(values.sum())
     error = float(np.sqrt(len(values)) * np.std(values))
-    title(
-        ax, f"elpd of {one} less that of {other}: {signed(total)} ± {error:,.1f}\n{count_text(len(values), first.by)}"
-    )
+    lead = f"{style.signed(total)} ± {error:,.1f}"
+    style.title(ax, f"elpd of {one} less that of {other}: {lead}\n{count_text(len(values), first.by)}")
     ends = np.unique(np.r_[: min(NAMED, len(found)), max(len(found) - NAMED, 0) : len(found)])
     ends = ends[np.argsort(-np.abs(values[ends]), kind="stable")]
-    name_points(ax, ranks[ends], values[ends], _names(found.index[ends]), _steps(ranks, values))
+    style.name_points(ax, ranks[ends], values[ends], _names(found.index[ends]), _steps(ranks, values))
     return ax
 
 
@@ -99,7 +85,7 @@ def plot_pareto_k(elpd: Elpd, ax: Axes | None = None) -> Axes:
         TypeError: it is something else.
         ValueError: the elpd was not estimated with importance weights, as with ``kfold``.
     """
-    check_kind(elpd, Elpd, "cp.loo(fit)")
+    style.check_kind(elpd, Elpd, "cp.loo(fit)")
     if elpd.pareto_k is None:
         raise ValueError(
             f"method={elpd.method!r} uses no importance weights, so there is no Pareto k; look at elpd.table"
@@ -108,27 +94,32 @@ def plot_pareto_k(elpd: Elpd, ax: Axes | None = None) -> Axes:
     found = every[np.isfinite(every)].sort_values(ascending=False, kind="stable")
     values, ranks = found.to_numpy(), np.arange(1, len(found) + 1)
     high = values > elpd.good_k
-    ax = new_axes(ax, 7, 3.6)
+    ax = style.new_axes(ax, 7, 3.6)
     size = 18 if len(found) <= 300 else 7
-    ax.scatter(ranks[~high], values[~high], s=size, color=strong(), linewidth=0)
-    ax.scatter(ranks[high], values[high], s=size + 10, color=ACCENT, marker="D", linewidth=0)
+    ax.scatter(ranks[~high], values[~high], s=size, color=style.strong(), linewidth=0)
+    ax.scatter(ranks[high], values[high], s=size + 10, color=style.ACCENT, marker="D", linewidth=0)
     if high.any():
-        ax.scatter([], [], s=28, color=ACCENT, marker="D", linewidth=0, label="high k: elpd is unreliable")
+        ax.scatter([], [], s=28, color=style.ACCENT, marker="D", linewidth=0, label="high k: elpd is unreliable")
     top = max(1.1 * float(values.max(initial=0)), elpd.good_k + 0.3)
-    ax.axhspan(elpd.good_k, top, color=ACCENT, alpha=0.06, linewidth=0)
+    ax.axhspan(elpd.good_k, top, color=style.ACCENT, alpha=0.06, linewidth=0)
     ax.axhline(elpd.good_k, color="0.45", linewidth=1, linestyle="--", label=f"threshold: {elpd.good_k:.2f}")
     room = 0.02 * len(every)
     ax.set_xlim(0.5 - room, len(every) + 0.5 + room)
     ax.set_ylim(top=top)
     constant = len(every) - len(found)
     ax.set_xlabel(f"rank of the {elpd.by}" + (f"; {constant:,} have equal weights and no k" if constant else ""))
-    whole_numbers(ax.xaxis)
+    style.whole_numbers(ax.xaxis)
     ax.set_ylabel("Pareto k")
-    clean(ax, grid="y")
-    legend(ax, loc="upper right")
-    title(ax, f"{short(elpd.story, 24)}: {int(high.sum()):,} of {count_text(len(every), elpd.by)} have a high Pareto k")
+    style.clean(ax, grid="y")
+    style.legend(ax, loc="upper right")
+    style.title(
+        ax,
+        f"{style.short(elpd.story, 24)}: {int(high.sum()):,} of {count_text(len(every), elpd.by)} have a high Pareto k",
+    )
     worst = np.flatnonzero(high)[:WORST]
-    name_points(ax, ranks[worst], values[worst], _names(found.index[worst]), np.column_stack([ranks, values]), radius=3)
+    style.name_points(
+        ax, ranks[worst], values[worst], _names(found.index[worst]), np.column_stack([ranks, values]), radius=3
+    )
     return ax
 
 

@@ -9,27 +9,7 @@ import pandas as pd
 
 from ..checks.check_results import LEVEL, Checks, DiscrepancyResult
 from ..fitted.intervals import INTERVAL
-from .style import (
-    ACCENT,
-    LOGARITHMIC,
-    SMALL,
-    TITLE,
-    check_kind,
-    clean,
-    density_colours,
-    faint,
-    given_axes,
-    legend,
-    name_points,
-    name_rows,
-    new_axes,
-    new_grid,
-    paper,
-    short,
-    strong,
-    title,
-    whole_numbers,
-)
+from . import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,14 +35,14 @@ def plot_checks(checks: Checks, *, interval: float = INTERVAL, axes: Any = None)
         TypeError: it is something else.
         ValueError: there are fewer axes than discrepancies, or `interval` is not between 0 and 1.
     """
-    check_kind(checks, Checks, "cp.check(fit) or cp.prior_check(…)")
+    style.check_kind(checks, Checks, "cp.check(fit) or cp.prior_check(…)")
     names = list(checks.results)
-    drawn = given_axes(axes, len(names), f"{len(names)} discrepancies")
+    drawn = style.given_axes(axes, len(names), f"{len(names)} discrepancies")
     if drawn is None:
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-        drawn = new_grid(len(names), 2, (5.2, 4.0), (0, 0.4), ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1))
-        drawn[0].figure.suptitle(checks.title, fontsize=TITLE, parse_math=False)
+        drawn = style.new_grid(len(names), 2, (5.2, 4.0), (0, 0.4), ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1))
+        drawn[0].figure.suptitle(checks.title, fontsize=style.TITLE, parse_math=False)
     for ax, name in zip(drawn, names, strict=True):
         plot_check(checks, name, interval=interval, ax=ax)
     return drawn
@@ -91,9 +71,9 @@ def plot_check(checks: Checks, name: str, *, interval: float = INTERVAL, ax: Axe
     """
     found = checks.result(name)
     if found.units is None:
-        return _histogram(new_axes(ax, 5.6, 3.6), found)
+        return _histogram(style.new_axes(ax, 5.6, 3.6), found)
     table = found.table(interval)
-    ax = new_axes(ax, 5.6, 4.0)
+    ax = style.new_axes(ax, 5.6, 4.0)
     table["flagged"] = table["p_adjusted"] < LEVEL
     _head(ax, found, _flagged(found, int(table["flagged"].sum())))
     if found.size is not None:
@@ -110,7 +90,7 @@ def _head(ax: Axes, found: DiscrepancyResult, more: str) -> None:
     """Write what is checked, its p-value, and `more`."""
     p = found.p_value
     shown = "p < 0.01" if p < 0.005 else "p > 0.99" if p > 0.995 else f"p = {p:.2f}"
-    title(ax, f"{short(found.title, 60)}\n{shown}, {more}", 10)
+    style.title(ax, f"{style.short(found.title, 60)}\n{shown}, {more}", 10)
 
 
 def _flagged(found: DiscrepancyResult, n_flagged: int) -> str:
@@ -130,13 +110,13 @@ def _plural(found: DiscrepancyResult) -> str:
 def _histogram(ax: Axes, found: DiscrepancyResult) -> Axes:
     """Draw the replicates of one number, and the observed one."""
     replicated = found.replicated.ravel()
-    ax.hist(replicated, bins="auto" if np.ptp(replicated) > 0 else 1, color=faint(), label="replicated")
-    ax.axvline(found.observed[0], color=ACCENT, linewidth=2, label="observed")
+    ax.hist(replicated, bins="auto" if np.ptp(replicated) > 0 else 1, color=style.faint(), label="replicated")
+    ax.axvline(found.observed[0], color=style.ACCENT, linewidth=2, label="observed")
     ax.set_xlabel(found.axis)
     ax.set_ylabel("replicates")
-    whole_numbers(ax.yaxis)
-    clean(ax)
-    legend(ax)
+    style.whole_numbers(ax.yaxis)
+    style.clean(ax)
+    style.legend(ax)
     _head(ax, found, f"observed {found.observed[0]:,.4g}")
     return ax
 
@@ -146,13 +126,13 @@ def _rows(ax: Axes, found: DiscrepancyResult, table: pd.DataFrame, interval: flo
     assert found.units is not None
     ordered = table.iloc[np.argsort(found.units.get_indexer_for(table.index), kind="stable")]
     at, flagged = np.arange(len(ordered)), ordered["flagged"].to_numpy()
-    ax.hlines(at, ordered["low"], ordered["high"], color=faint(), linewidth=9, label=_interval_label(interval))
+    ax.hlines(at, ordered["low"], ordered["high"], color=style.faint(), linewidth=9, label=_interval_label(interval))
     for which, colour, marker, label in _kinds():
         shown = flagged == which
         if shown.any():
             dots = ax.scatter(ordered["observed"][shown], at[shown], s=22, color=colour, marker=marker, zorder=4)
             dots.set_label(label)
-    name_rows(ax, ordered.index, 22, SMALL)
+    style.name_rows(ax, ordered.index, 22, style.SMALL)
     ax.set_ylim(-0.7, len(ordered) - 0.3)
     ax.set_xlabel(found.axis)
     ax.set_ylabel(" · ".join(str(name) for name in found.units.names if name is not None))
@@ -170,15 +150,17 @@ def _against(ax: Axes, found: DiscrepancyResult, table: pd.DataFrame, interval: 
     low, high = seen.min(), seen.max()
     room = 0.05 * (high - low or 1)
     if len(x) > DOTS:
-        cells: dict[str, Any] = {"gridsize": 45, "cmap": density_colours(), "bins": "log", "linewidths": 0.1}
+        cells: dict[str, Any] = {"gridsize": 45, "cmap": style.density_colours(), "bins": "log", "linewidths": 0.1}
         ax.hexbin(x, y, weight, reduce_C_function=np.sum, **cells)
         what = _plural(found) if found.size is None else "annotations"
-        ax.plot([], [], "h", color=strong(), label=f"observed; darker: more {what} {LOGARITHMIC}")
+        ax.plot([], [], "h", color=style.strong(), label=f"observed; darker: more {what} {style.LOGARITHMIC}")
     ax.axline((low, low), slope=1, color="0.4", linewidth=0.8, zorder=2)
     width = 1.4 if drawn.sum() <= SEPARATE else 0.7
-    ax.vlines(x[drawn], table["low"][drawn], table["high"][drawn], color=faint(), alpha=0.6, linewidth=width, zorder=2)
+    ax.vlines(
+        x[drawn], table["low"][drawn], table["high"][drawn], color=style.faint(), alpha=0.6, linewidth=width, zorder=2
+    )
     if drawn.any():
-        ax.plot([], [], color=faint(), linewidth=1.4, label=_interval_label(interval))
+        ax.plot([], [], color=style.faint(), linewidth=1.4, label=_interval_label(interval))
     for which, colour, marker, label in _kinds():
         shown = (flagged == which) & drawn
         if shown.any():
@@ -189,18 +171,18 @@ def _against(ax: Axes, found: DiscrepancyResult, table: pd.DataFrame, interval: 
     ax.set_xlabel(f"replicated: {found.axis}")
     ax.set_ylabel(f"observed: {found.axis}")
     _as_shares(found, ax.xaxis, ax.yaxis)
-    clean(ax, grid="both")
+    style.clean(ax, grid="both")
     _key(ax)
     worst = np.flatnonzero(flagged)[:NAMED]
-    name_points(ax, x[worst], y[worst], table.index[worst], np.column_stack([x[flagged], y[flagged]]))
+    style.name_points(ax, x[worst], y[worst], table.index[worst], np.column_stack([x[flagged], y[flagged]]))
     for text in ax.texts:
-        text.set_bbox({"facecolor": paper(), "alpha": 0.75, "edgecolor": "none", "pad": 0.6})
+        text.set_bbox({"facecolor": style.paper(), "alpha": 0.75, "edgecolor": "none", "pad": 0.6})
         text.set_zorder(5)
 
 
 def _kinds() -> tuple[tuple[bool, str, str, str], ...]:
     """Return the two kinds of units, not flagged and flagged, each with colour, marker and name."""
-    return (False, strong(), "o", "observed"), (True, ACCENT, "D", "flagged")
+    return (False, style.strong(), "o", "observed"), (True, style.ACCENT, "D", "flagged")
 
 
 def _interval_label(interval: float) -> str:
@@ -209,7 +191,7 @@ def _interval_label(interval: float) -> str:
 
 def _key(ax: Axes) -> None:
     """Write the legend in a row below the axes."""
-    legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=3, fontsize=7.5, handlelength=1.3)
+    style.legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=3, fontsize=7.5, handlelength=1.3)
 
 
 def _as_shares(found: DiscrepancyResult, *axes: Any) -> None:

@@ -14,20 +14,7 @@ from ..fitted.expected_scores import expected_scores
 from ..fitted.intervals import INTERVAL, checked_tail, of_draws
 from ..fitted.item_ranking import item_ranking
 from ..fitted.posterior import Posterior, fitted_of
-from .style import (
-    clean,
-    faint,
-    given_axes,
-    name_points,
-    name_rows,
-    new_axes,
-    new_grid,
-    paper,
-    short,
-    strong,
-    title,
-    whole_numbers,
-)
+from . import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,12 +93,12 @@ def plot_expected(fit: Posterior, *, ax: Any = None, interval: float = INTERVAL)
     asked = [name for name in annotations.questions if annotations.question_classes(name)[1].in_order]
     if not asked:
         return _draw_expected(ax, scores, annotations.kind, list(annotations.classes), interval)
-    drawn = given_axes(ax, len(asked), f"{len(asked)} questions with ordered classes")
+    drawn = style.given_axes(ax, len(asked), f"{len(asked)} questions with ordered classes")
     if drawn is None:
-        drawn = new_grid(len(asked), PANELS, (6.5, 3.8), (0, 0))
+        drawn = style.new_grid(len(asked), PANELS, (6.5, 3.8), (0, 0))
     for axes, name in zip(drawn, asked, strict=True):
         chosen, kind = annotations.question_classes(name)
-        classes, said = [annotations.classes[int(k)] for k in chosen], f"{short(name, 30)}: expected scores"
+        classes, said = [annotations.classes[int(k)] for k in chosen], f"{style.short(name, 30)}: expected scores"
         own = scores[scores.index.get_level_values(QUESTION) == name].droplevel(QUESTION)
         _draw_expected(axes, own, kind, classes, interval, said)
     return drawn
@@ -128,7 +115,7 @@ def _draw_expected(
     """Draw the expected scores of the tasks of one question."""
     named: dict[str, Any] = {}
     if len(classes) <= MOST_TICKS:
-        named = {"ticks": kind.values(classes), "ticklabels": [short(name, 18) for name in classes]}
+        named = {"ticks": kind.values(classes), "ticklabels": [style.short(name, 18) for name in classes]}
     heading = f"{said} of {len(scores):,} tasks\nwith {interval:.0%} credible intervals of the true class"
     table = scores.sort_values("value", kind="stable")
     return draw_ordered(ax, table, of="task", measured="expected score", heading=heading, **named)
@@ -208,7 +195,7 @@ def draw_ordered(
     scored, ranked = ("y", "x") if by_rank else ("x", "y")
     ax.set(**{f"{scored}{name}": value for name, value in axis.items()})
     ax.set(**{f"{scored}label": measured, f"{ranked}label": f"rank of the {of}" if by_rank else of})
-    title(ax, heading)
+    style.title(ax, heading)
     if by_rank:
         name_ends(ax, table)
     return ax
@@ -222,12 +209,12 @@ def draw_named(ax: Axes | None, table: pd.DataFrame, sizes: np.ndarray | float =
         table: ``value`` in ascending order with the names as index; ``low`` and ``high`` where there are intervals.
         sizes: areas of the dots.
     """
-    ax = new_axes(ax, 6.5, 1.3 + 0.2 * max(len(table), 5))
+    ax = style.new_axes(ax, 6.5, 1.3 + 0.2 * max(len(table), 5))
     rows = np.arange(len(table))
     if "low" in table:
-        ax.hlines(rows, table["low"], table["high"], color=strong(), alpha=0.45, linewidth=1.6)
-    ax.scatter(table["value"], rows, s=sizes, color=strong(), edgecolor=paper(), zorder=3)
-    name_rows(ax, table.index, 24, 7)
+        ax.hlines(rows, table["low"], table["high"], color=style.strong(), alpha=0.45, linewidth=1.6)
+    ax.scatter(table["value"], rows, s=sizes, color=style.strong(), edgecolor=style.paper(), zorder=3)
+    style.name_rows(ax, table.index, 24, 7)
     ax.set_ylim(-0.8, len(table) - 0.2)
     return ax
 
@@ -239,31 +226,33 @@ def draw_ranks(ax: Axes | None, table: pd.DataFrame) -> Axes:
         ax: axes to draw in; None for a new figure.
         table: as for :func:`draw_named`.
     """
-    ax = new_axes(ax, 7, 3.8)
+    ax = style.new_axes(ax, 7, 3.8)
     table = table.iloc[::-1]
     ranks = np.arange(1, len(table) + 1)
     if "low" in table and len(table) <= SEPARATE:
-        ax.vlines(ranks, table["low"], table["high"], color=faint(), linewidth=min(3.0, max(0.6, 240 / len(table))))
+        ax.vlines(
+            ranks, table["low"], table["high"], color=style.faint(), linewidth=min(3.0, max(0.6, 240 / len(table)))
+        )
     elif "low" in table:
-        ax.fill_between(ranks, table["low"], table["high"], color=faint(), linewidth=0, step="mid")
+        ax.fill_between(ranks, table["low"], table["high"], color=style.faint(), linewidth=0, step="mid")
     few = len(table) <= MARKED
-    ax.plot(ranks, table["value"], color=strong(), linewidth=1.0 if few else 1.8, solid_capstyle="round")
+    ax.plot(ranks, table["value"], color=style.strong(), linewidth=1.0 if few else 1.8, solid_capstyle="round")
     if few:
         ax.scatter(
             ranks,
             table["value"],
             s=float(np.clip(1800 / len(table), 9, 26)),
-            color=strong(),
-            edgecolor=paper(),
+            color=style.strong(),
+            edgecolor=style.paper(),
             linewidth=0.5,
             zorder=3,
         )
     margin = 0.02 * len(table)
     ax.set_xlim(1 - margin, len(table) + margin)
-    clean(ax, grid="y")
-    whole_numbers(ax.xaxis)
+    style.clean(ax, grid="y")
+    style.whole_numbers(ax.xaxis)
     ends = table["value"].iloc[[0, -1]]
-    ax.scatter(ranks[[0, -1]], ends, s=22, color=strong(), edgecolor=paper(), zorder=3)
+    ax.scatter(ranks[[0, -1]], ends, s=22, color=style.strong(), edgecolor=style.paper(), zorder=3)
     return ax
 
 
@@ -271,4 +260,4 @@ def name_ends(ax: Axes, table: pd.DataFrame) -> None:
     """Name the first and the last of :func:`draw_ranks`, once the limits of ``ax`` are final."""
     ends = table["value"].iloc[[-1, 0]]
     line = np.column_stack([np.arange(1, len(table) + 1), table["value"].iloc[::-1]])
-    name_points(ax, [1, len(table)], ends, ends.index, avoid=line)
+    style.name_points(ax, [1, len(table)], ends, ends.index, avoid=line)

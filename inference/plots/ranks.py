@@ -9,22 +9,7 @@ import numpy as np
 
 from ...data import unknown_name
 from ..checks.simulation_based_calibration import Ranks
-from .style import (
-    PALETTE,
-    SMALL,
-    TITLE,
-    check_kind,
-    clean,
-    faint,
-    given_axes,
-    new_grid,
-    palette,
-    paper,
-    short,
-    strong,
-    title,
-    whole_numbers,
-)
+from . import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +39,7 @@ def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10
         UnknownNameError: `entries` has a name that is no column of ``found.ranks``.
         ValueError: there is no entry to draw, or there are fewer axes than entries.
     """
-    check_kind(found, Ranks, "cp.calibrate(…)")
+    style.check_kind(found, Ranks, "cp.calibrate(…)")
     columns = list(found.ranks.columns)
     if entries is None:
         entries = [columns[i] for i in np.unique(np.linspace(0, len(columns) - 1, min(MOST, len(columns))).astype(int))]
@@ -63,24 +48,32 @@ def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10
             raise unknown_name("entry", name, columns)
     if not entries:
         raise ValueError("entries=[] selects nothing; name at least one column of found.ranks, or leave entries out")
-    drawn = given_axes(axes, len(entries), f"{len(entries)} entries")
+    drawn = style.given_axes(axes, len(entries), f"{len(entries)} entries")
     if drawn is None:
-        drawn = new_grid(len(entries), 4, (2.6, 1.9), (0.4, 0.6))
+        drawn = style.new_grid(len(entries), 4, (2.6, 1.9), (0.4, 0.6))
         figure = drawn[0].figure
         figure.supxlabel(f"rank of the simulated value among {found.n_draws:,} draws", fontsize=9)
         figure.supylabel(f"simulations (of {len(found.ranks):,})", fontsize=9)
         figure.suptitle(
-            f"Simulation-based calibration (band: {BAND:.0%} of the bars where ranks are uniform)", fontsize=TITLE
+            f"Simulation-based calibration (band: {BAND:.0%} of the bars where ranks are uniform)", fontsize=style.TITLE
         )
     for ax, name in zip(drawn, entries, strict=True):
         ranks = found.ranks[name].to_numpy()
         edges = np.ceil(np.linspace(0, found.n_draws + 1, bins + 1))
         counts, _ = np.histogram(ranks, bins=edges - 0.5)
-        ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=faint(), edgecolor=paper(), linewidth=0.6)
+        ax.bar(
+            edges[:-1],
+            counts,
+            np.diff(edges),
+            align="edge",
+            color=style.faint(),
+            edgecolor=style.paper(),
+            linewidth=0.6,
+        )
         share = float((np.diff(edges) / (found.n_draws + 1)).mean())
-        _frame(ax, (0, found.n_draws + 1), counts, len(ranks), share, strong())
-        ax.axhline(len(ranks) / bins, color=strong(), linewidth=0.9)
-        title(ax, name, 9)
+        _frame(ax, (0, found.n_draws + 1), counts, len(ranks), share, style.strong())
+        ax.axhline(len(ranks) / bins, color=style.strong(), linewidth=0.9)
+        style.title(ax, name, 9)
     return drawn
 
 
@@ -98,21 +91,23 @@ def draw_chain_ranks(draws: Mapping[str, np.ndarray]) -> np.ndarray:
     """
     from scipy.stats import rankdata
 
-    drawn = new_grid(len(draws), 3, (3.3, 2.1), (0.3, 0.7))
+    drawn = style.new_grid(len(draws), 3, (3.3, 2.1), (0.3, 0.7))
     for ax, (name, values) in zip(drawn, draws.items(), strict=True):
         ranks = rankdata(values, axis=None).reshape(values.shape)
         edges = np.linspace(0.5, values.size + 0.5, BINS + 1)
         counts = np.stack([np.histogram(of_chain, edges)[0] for of_chain in ranks])
         for chain, of_chain in enumerate(counts):
-            colour = palette()[chain % len(PALETTE)]
+            colour = style.palette()[chain % len(style.PALETTE)]
             ax.stairs(of_chain, edges, color=colour, linewidth=1.1, baseline=None, label=f"chain {chain + 1}")
         _frame(ax, (edges[0], edges[-1]), counts, values.shape[1], 1 / BINS, "0.4")
-        title(ax, short(name, 48), 8)
+        style.title(ax, style.short(name, 48), 8)
     figure = drawn[0].figure
     figure.supxlabel("rank among the draws of all chains", fontsize=9)
     figure.supylabel(f"draws (of {values.shape[1]:,} a chain)", fontsize=9)
     handles, names = drawn[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=min(len(names), 7), frameon=False, fontsize=SMALL)
+    figure.legend(
+        handles, names, loc="outside upper center", ncols=min(len(names), 7), frameon=False, fontsize=style.SMALL
+    )
     return drawn
 
 
@@ -133,6 +128,6 @@ def _frame(ax: Axes, ends: tuple[float, float], counts: np.ndarray, n: int, shar
     ax.axhspan(low, high, color=colour, alpha=0.12, linewidth=0, zorder=0)
     ax.set_xlim(*ends)
     ax.set_ylim(0, 1.2 * max(high, counts.max()))
-    whole_numbers(ax.yaxis)
-    ax.tick_params(labelsize=SMALL)
-    clean(ax)
+    style.whole_numbers(ax.yaxis)
+    ax.tick_params(labelsize=style.SMALL)
+    style.clean(ax)

@@ -14,26 +14,12 @@ from ..fitted.posterior import Posterior
 from ..scores.against_gold import GoldTasks, against_gold
 from ..scores.calibration import calibration_error, reliability
 from ..scores.label_scores import roc
-from .style import (
-    LINES,
-    PALETTE,
-    axes_beside,
-    clean,
-    faint,
-    legend,
-    new_axes,
-    palette,
-    paper,
-    short,
-    strong,
-    title,
-    whole_numbers,
-)
+from . import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_CURVES = len(PALETTE) * len(LINES)
+MAX_CURVES = len(style.PALETTE) * len(style.LINES)
 MAX_WRITTEN = 12  # bars up to which their numbers are written on them
 
 
@@ -66,22 +52,22 @@ def plot_roc(source: Any, gold: Any = None, *, positive: object = None, ax: Axes
     first = next(iter(found.values()))
     same = all(one.tasks.equals(first.tasks) for one in found.values())
 
-    ax = new_axes(ax, 5.4, 5.2)
+    ax = style.new_axes(ax, 5.4, 5.2)
     ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--", label="chance: 0.500")
     for i, (name, curve) in enumerate(curves.items()):
         false, true = curve["false_positive_rate"], curve["true_positive_rate"]
-        text = f"{short(name, 28)}: {np.trapezoid(true, false):.3f}"
+        text = f"{style.short(name, 28)}: {np.trapezoid(true, false):.3f}"
         text += "" if same else f", {count_text(len(found[name].gold), 'task')}"
-        colour = strong() if len(curves) == 1 else palette()[i % len(PALETTE)]
-        ax.plot(false, true, color=colour, linestyle=LINES[i % len(LINES)], linewidth=1.8, label=text)
+        colour = style.strong() if len(curves) == 1 else style.palette()[i % len(style.PALETTE)]
+        ax.plot(false, true, color=colour, linestyle=style.LINES[i % len(style.LINES)], linewidth=1.8, label=text)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-    target = short(first.classes[first.position(positive)], 18)
+    target = style.short(first.classes[first.position(positive)], 18)
     ax.set_xlabel(f"false positive rate: share of the other classes labelled {target}", parse_math=False)
     ax.set_ylabel(f"true positive rate: share of {target} labelled {target}", parse_math=False)
-    clean(ax)
-    legend(ax, loc="lower right", title="area under the curve")
+    style.clean(ax)
+    style.legend(ax, loc="lower right", title="area under the curve")
     heading = f"ROC curve{'' if len(curves) == 1 else 's'} of class {target}"
-    title(ax, f"{heading}: {_gold_tasks(first)}" if same else heading)
+    style.title(ax, f"{heading}: {_gold_tasks(first)}" if same else heading)
     return ax
 
 
@@ -112,18 +98,18 @@ def plot_reliability(
     table = reliability(source, gold, bins, interval=interval)
     found = against_gold(source, gold)
     some = table[table["tasks"] > 0]
-    ax = new_axes(ax, 5.4, 5.6)
+    ax = style.new_axes(ax, 5.4, 5.6)
     least = float(some["low"].min())
     ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle="--", label="calibrated")
     bounds = some["accuracy_low"], some["accuracy_high"]
-    ax.vlines(some["probability"], *bounds, color=faint(), linewidth=3, label=f"{interval:.0%} credible interval")
-    ax.plot(some["probability"], some["accuracy"], color=strong(), linewidth=1, alpha=0.5)
+    ax.vlines(some["probability"], *bounds, color=style.faint(), linewidth=3, label=f"{interval:.0%} credible interval")
+    ax.plot(some["probability"], some["accuracy"], color=style.strong(), linewidth=1, alpha=0.5)
     ax.scatter(
         some["probability"],
         some["accuracy"],
         s=40,
-        color=strong(),
-        edgecolor=paper(),
+        color=style.strong(),
+        edgecolor=style.paper(),
         zorder=3,
         label="labels of a bin",
     )
@@ -131,29 +117,31 @@ def plot_reliability(
     ax.set_xlim(least - 0.02, 1.02)
     ax.set_ylim(lowest - 0.02, 1.02)
     ax.set_ylabel("share of labels that are right")
-    clean(ax, grid="both")
+    style.clean(ax, grid="both")
     _draw_counts(ax, some)
     error = calibration_error(found, bins)
-    legend(ax, loc="lower center", bbox_to_anchor=(0.5, 0.99), ncols=3, fontsize=7.5)
-    title(ax, f"Expected calibration error {error:.3f}\n{_gold_tasks(found)}", 10, pad=22)
+    style.legend(ax, loc="lower center", bbox_to_anchor=(0.5, 0.99), ncols=3, fontsize=7.5)
+    style.title(ax, f"Expected calibration error {error:.3f}\n{_gold_tasks(found)}", 10, pad=22)
     return ax
 
 
 def _draw_counts(ax: Axes, table: pd.DataFrame) -> None:
     """Draw the numbers of tasks in the bins below the axes."""
-    below = axes_beside(ax, side="below", gap=0.15, size=0.75, sharex=ax)
+    below = style.axes_beside(ax, side="below", gap=0.15, size=0.75, sharex=ax)
     tasks = table["tasks"].to_numpy()
-    bars = below.bar(table["low"], tasks, table["high"] - table["low"], align="edge", color=faint(), edgecolor=paper())
+    bars = below.bar(
+        table["low"], tasks, table["high"] - table["low"], align="edge", color=style.faint(), edgecolor=style.paper()
+    )
     if len(tasks) <= MAX_WRITTEN:
         below.bar_label(bars, [f"{n:,}" for n in tasks], fontsize=7, padding=1)
         below.set_yticks([])
         below.set_ylim(0, 1.25 * tasks.max())
     else:
-        whole_numbers(below.yaxis)
+        style.whole_numbers(below.yaxis)
     ax.tick_params(axis="x", labelbottom=False)
     below.set_xlabel("probability of the label")
     below.set_ylabel("tasks")
-    clean(below, hidden=("top", "right", "left") if len(tasks) <= MAX_WRITTEN else ("top", "right"))
+    style.clean(below, hidden=("top", "right", "left") if len(tasks) <= MAX_WRITTEN else ("top", "right"))
 
 
 def _name(source: Any) -> str:

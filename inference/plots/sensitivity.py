@@ -11,23 +11,8 @@ from scipy.special import expit, logit
 from ..fitted.confusion_scores import given_a_class
 from ..fitted.intervals import INTERVAL, checked_tail, of_draws
 from ..fitted.posterior import Posterior
+from . import style
 from .shown_workers import positions, refuse_unnamed, unknown_worker, which_workers
-from .style import (
-    ACCENT,
-    LOGARITHMIC,
-    clean,
-    colour_bar,
-    density_colours,
-    faint,
-    ink,
-    legend,
-    name_points,
-    new_axes,
-    paper,
-    short,
-    strong,
-    title,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,42 +72,48 @@ def plot_sensitivity_specificity(
     known = None if actual is None else _known(actual, fit).iloc[shown]
     rates = _rates(fit.confusion_draws[:, :, shown])
     x, y = rates.mean(0).T
-    density, positive = len(shown) > MAX_DOTS, short(names[1], 14)
+    density, positive = len(shown) > MAX_DOTS, style.short(names[1], 14)
 
-    ax = new_axes(ax, 6.0 if density else 5.4, 5.2)
+    ax = style.new_axes(ax, 6.0 if density else 5.4, 5.2)
     ax.plot([0, 1], [0, 1], color="0.45", linewidth=1, linestyle="--", zorder=2)
     ax.text(
-        0.99, 0.96, "spammers", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=8, color=ink(0.65),
-        bbox={"facecolor": ax.get_facecolor(), "alpha": 0.75, "edgecolor": "none", "pad": 0.5}, zorder=4,
+        0.99, 0.96, "spammers", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=8,
+        color=style.ink(0.65), bbox={"facecolor": ax.get_facecolor(), "alpha": 0.75, "edgecolor": "none", "pad": 0.5},
+        zorder=4,
     )  # fmt: skip
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-    ax.set_xlabel(f"1 − specificity: P(annotation {positive} | truth {short(names[0], 14)})", parse_math=False)
+    ax.set_xlabel(f"1 − specificity: P(annotation {positive} | truth {style.short(names[0], 14)})", parse_math=False)
     ax.set_ylabel(f"sensitivity: P(annotation {positive} | truth {positive})", parse_math=False)
-    clean(ax)
+    style.clean(ax)
     regions = len(shown) <= MAX_REGIONS
     if density:
         _draw_density(ax, x, y)
     most = np.sort(np.argsort(-fit.annotations.n_by_worker()[shown], kind="stable")[:MAX_REGIONS])
     around = _rates(fit.with_uncertainty.confusion_draws[:, :, [shown[j] for j in most]])
-    dots: dict[str, Any] = {"s": 30 if regions else 20, "color": strong(), "edgecolor": paper(), "linewidth": 0.6}
+    dots: dict[str, Any] = {
+        "s": 30 if regions else 20,
+        "color": style.strong(),
+        "edgecolor": style.paper(),
+        "linewidth": 0.6,
+    }
     if regions:
         _draw_regions(ax, around, interval, None if fit.has_draws else rates[0][most])
     else:
         _draw_crosses(ax, around, rates.mean(0)[most], interval)
     estimate = "posterior mean of a worker" if fit.has_draws else "estimate of a worker"
     if density:
-        ax.scatter(x[most], y[most], zorder=3, **(dots | {"s": 9, "color": ink(0.9), "linewidth": 0}))
+        ax.scatter(x[most], y[most], zorder=3, **(dots | {"s": 9, "color": style.ink(0.9), "linewidth": 0}))
     else:
         ax.scatter(x, y, zorder=3, label=estimate, **dots)
     if known is not None:
         _draw_known(ax, x, y, known, joined=not density)
     # Where many are drawn, those better than spammers leave no corner free.
     where: dict[str, Any] = {} if regions else {"bbox_to_anchor": (0.5, -0.13)}
-    legend(ax, markerscale=1, loc="lower right" if regions else "upper center", **where)
-    title(ax, f"Sensitivity and specificity of {which_workers(len(shown), ids, by_annotations=False)}")
+    style.legend(ax, markerscale=1, loc="lower right" if regions else "upper center", **where)
+    style.title(ax, f"Sensitivity and specificity of {which_workers(len(shown), ids, by_annotations=False)}")
     if not density:
         outermost = np.argsort(-np.abs(y - x), kind="stable")[: None if regions else OUTERMOST]
-        name_points(ax, x[outermost], y[outermost], [ids[shown[i]] for i in outermost], np.column_stack([x, y]))
+        style.name_points(ax, x[outermost], y[outermost], [ids[shown[i]] for i in outermost], np.column_stack([x, y]))
     return ax
 
 
@@ -131,9 +122,11 @@ def _draw_density(ax: Axes, x: np.ndarray, y: np.ndarray) -> None:
     from matplotlib.colors import LogNorm
     from matplotlib.ticker import LogLocator, NullLocator
 
-    cells = ax.hexbin(x, y, gridsize=32, extent=(0, 1, 0, 1), mincnt=1, cmap=density_colours(), linewidths=0.2)
+    cells = ax.hexbin(x, y, gridsize=32, extent=(0, 1, 0, 1), mincnt=1, cmap=style.density_colours(), linewidths=0.2)
     cells.set_norm(LogNorm(1, max(float(np.max(cells.get_array())), 2.0)))  # type: ignore[arg-type]
-    colour_bar(cells, ax, f"workers in a cell {LOGARITHMIC}", shrink=0.8, format=lambda value, _: f"{value:,.0f}")
+    style.colour_bar(
+        cells, ax, f"workers in a cell {style.LOGARITHMIC}", shrink=0.8, format=lambda value, _: f"{value:,.0f}"
+    )
     bar = cells.colorbar.ax.yaxis  # type: ignore[union-attr]
     bar.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
     bar.set_minor_locator(NullLocator())
@@ -151,11 +144,11 @@ def _draw_crosses(ax: Axes, rates: np.ndarray, points: np.ndarray, interval: flo
     low, high = of_draws(rates[None], interval, points)
     from matplotlib.patheffects import withStroke
 
-    seen = [withStroke(linewidth=1.5, foreground=paper(), alpha=0.5)]  # on cells of every count
-    style: dict[str, Any] = {"color": ink(0.9), "linewidth": 0.7, "zorder": 2.5, "path_effects": seen}
+    seen = [withStroke(linewidth=1.5, foreground=style.paper(), alpha=0.5)]  # on cells of every count
+    marks: dict[str, Any] = {"color": style.ink(0.9), "linewidth": 0.7, "zorder": 2.5, "path_effects": seen}
     label = f"{interval:.0%} credible intervals of the {len(points):,} workers with the most annotations"
-    ax.hlines(points[:, 1], low[:, 0], high[:, 0], label=label, **style)
-    ax.vlines(points[:, 0], low[:, 1], high[:, 1], **style)
+    ax.hlines(points[:, 1], low[:, 0], high[:, 0], label=label, **marks)
+    ax.vlines(points[:, 0], low[:, 1], high[:, 1], **marks)
 
 
 def _rates(confusions: np.ndarray) -> np.ndarray:
@@ -201,9 +194,9 @@ def _draw_regions(ax: Axes, rates: np.ndarray, interval: float, points: np.ndarr
     outlines = [
         region(rates[:, j], interval, holds=None if points is None else points[j]) for j in range(rates.shape[1])
     ]
-    style: dict[str, Any] = {"facecolor": faint(), "edgecolor": strong(), "alpha": 0.3, "linewidth": 0.8}
-    ax.add_collection(PolyCollection(outlines, **style))
-    ax.fill([], [], label=f"{interval:.0%} credible region", **style)
+    marks: dict[str, Any] = {"facecolor": style.faint(), "edgecolor": style.strong(), "alpha": 0.3, "linewidth": 0.8}
+    ax.add_collection(PolyCollection(outlines, **marks))
+    ax.fill([], [], label=f"{interval:.0%} credible region", **marks)
 
 
 def _draw_known(ax: Axes, x: np.ndarray, y: np.ndarray, known: pd.DataFrame, *, joined: bool) -> None:
@@ -211,11 +204,11 @@ def _draw_known(ax: Axes, x: np.ndarray, y: np.ndarray, known: pd.DataFrame, *, 
     right, up = 1 - known["specificity"].to_numpy(), known["sensitivity"].to_numpy()
     if joined:
         for j in np.flatnonzero(there):
-            ax.plot([x[j], right[j]], [y[j], up[j]], color=ACCENT, linewidth=0.7, alpha=0.6, zorder=2)
-    style: dict[str, Any] = (
+            ax.plot([x[j], right[j]], [y[j], up[j]], color=style.ACCENT, linewidth=0.7, alpha=0.6, zorder=2)
+    marks: dict[str, Any] = (
         {"s": 36, "marker": "x", "linewidth": 1.2} if joined else {"s": 9, "marker": "o", "linewidth": 0, "zorder": 2.8}
     )
-    ax.scatter(right[there], up[there], color=ACCENT, alpha=1.0 if joined else 0.5, label="known value", **style)
+    ax.scatter(right[there], up[there], color=style.ACCENT, alpha=1.0 if joined else 0.5, label="known value", **marks)
 
 
 def _known(actual: pd.DataFrame, fit: Posterior) -> pd.DataFrame:

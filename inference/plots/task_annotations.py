@@ -8,21 +8,10 @@ import numpy as np
 
 from ...data import AnnotationError, Annotations
 from ...data.description import count_text
+from ...data.numbers import whole_number
 from ..findings.facts import SURE
 from ..fitted.posterior import Posterior
-from .style import (
-    LOGARITHMIC,
-    clean,
-    faint,
-    given_axes,
-    legend,
-    new_axes,
-    new_grid,
-    paper,
-    strong,
-    title,
-    whole_numbers,
-)
+from . import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,9 +48,9 @@ def plot_annotations(data: Annotations | Posterior, *, axes: Any = None) -> np.n
     if annotations.named:
         by_worker = np.bincount(np.asarray(annotations.worker), annotations.count, annotations.n_workers)
         numbers["worker"] = by_worker.astype(int)
-    drawn = given_axes(axes, len(numbers), "tasks and the workers")
+    drawn = style.given_axes(axes, len(numbers), "tasks and the workers")
     if drawn is None:
-        drawn = new_grid(len(numbers), 2, (4.4, 3.2), (0, 0))
+        drawn = style.new_grid(len(numbers), 2, (4.4, 3.2), (0, 0))
     for ax, (noun, found) in zip(drawn, numbers.items(), strict=True):
         _draw_numbers(ax, found, noun)
     return drawn
@@ -85,24 +74,25 @@ def plot_entropy(fit: Posterior, *, bins: int = 30, votes: bool = False, ax: Axe
     Raises:
         ValueError: `bins` is less than one.
     """
-    if bins < 1:
-        raise ValueError(f"bins={bins}: a whole number from 1 is needed")
+    bins = whole_number("bins", bins, 1)
     labels = fit.labels
     most = float(np.log(fit.annotations.n_classes))
     edges = np.linspace(0, most, bins + 1)
     entropy = np.clip(labels["entropy"].to_numpy(), 0, most)
     unsure = (labels["probability"] < SURE).to_numpy()
     counts = [np.histogram(entropy[chosen], edges)[0] for chosen in (~unsure, unsure)]
-    ax = new_axes(ax, 6, 3.4)
+    ax = style.new_axes(ax, 6, 3.4)
     width = np.diff(edges)
-    style: dict[str, Any] = {"align": "edge", "edgecolor": paper(), "linewidth": 0.5}
-    ax.bar(edges[:-1], counts[0], width, color=faint(), label=f"label of probability ≥ {SURE}", **style)
-    ax.bar(edges[:-1], counts[1], width, counts[0], color=strong(), label=f"label of probability < {SURE}", **style)
+    bars: dict[str, Any] = {"align": "edge", "edgecolor": style.paper(), "linewidth": 0.5}
+    ax.bar(edges[:-1], counts[0], width, color=style.faint(), label=f"label of probability ≥ {SURE}", **bars)
+    ax.bar(
+        edges[:-1], counts[1], width, counts[0], color=style.strong(), label=f"label of probability < {SURE}", **bars
+    )
     drawn = counts[0] + counts[1]
     if votes:
         of_votes = np.clip(fit.entropies["vote_entropy"].dropna().to_numpy(), 0, most)
         heights, _ = np.histogram(of_votes, edges)
-        ax.stairs(heights, edges, color=strong(), linewidth=1.2, label="entropy of the votes’ shares")
+        ax.stairs(heights, edges, color=style.strong(), linewidth=1.2, label="entropy of the votes’ shares")
         drawn = np.concatenate([drawn, heights])
     scale = _scale_counts(ax, drawn)
     ax.set_xlim(-0.01 * most, 1.01 * most)
@@ -110,10 +100,10 @@ def plot_entropy(fit: Posterior, *, bins: int = 30, votes: bool = False, ax: Axe
         f"entropy of the label in nats ({most:.2f} if all {fit.annotations.n_classes} classes are equally probable)"
     )
     ax.set_ylabel(f"tasks{scale}")
-    clean(ax, grid="y")
-    legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3 if votes else 2, columnspacing=1.2)
+    style.clean(ax, grid="y")
+    style.legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3 if votes else 2, columnspacing=1.2)
     have = "has" if 1 in (unsure.sum(), len(unsure)) else "have"
-    title(ax, f"{unsure.sum():,} of {count_text(len(unsure), 'label')} {have} probability < {SURE}")
+    style.title(ax, f"{unsure.sum():,} of {count_text(len(unsure), 'label')} {have} probability < {SURE}")
     return ax
 
 
@@ -128,7 +118,7 @@ def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
         shown = some
         ax.set_xscale("log")
         _powers(ax.xaxis, most / some.min())
-        label += f" {LOGARITHMIC}"
+        label += f" {style.LOGARITHMIC}"
         if len(some) < len(numbers):
             label += f"; {count_text(len(numbers) - len(some), noun)} without annotations not shown"
     else:
@@ -136,19 +126,21 @@ def _draw_numbers(ax: Axes, numbers: np.ndarray, noun: str) -> None:
         edges = np.arange(least, most + step + 1, step) - 0.5
         shown = numbers
     counts, _ = np.histogram(shown, edges)
-    ax.bar(edges[:-1], counts, np.diff(edges), align="edge", color=faint(), edgecolor=paper(), linewidth=0.5)
+    ax.bar(
+        edges[:-1], counts, np.diff(edges), align="edge", color=style.faint(), edgecolor=style.paper(), linewidth=0.5
+    )
     if least < most:
-        ax.axvline(middle if middle > 0 or not heavy else edges[0], color=strong(), linewidth=1.2)
+        ax.axvline(middle if middle > 0 or not heavy else edges[0], color=style.strong(), linewidth=1.2)
     scale = _scale_counts(ax, counts)
     if not heavy:
         ax.set_xlim(min(edges[0], max(middle - FEWEST / 2, -0.5)), max(edges[-1], middle + FEWEST / 2))
-        whole_numbers(ax.xaxis)
+        style.whole_numbers(ax.xaxis)
     ax.set_xlabel(label)
     ax.set_ylabel(f"{noun}s{scale}")
-    clean(ax, grid="y")
+    style.clean(ax, grid="y")
     each = f"{count_text(most, 'annotation')} each"
     spread = f"median {middle:,g} (line), {least:,} to {most:,}" if least < most else each
-    title(ax, f"{count_text(len(numbers), noun)}: {spread}", 10)
+    style.title(ax, f"{count_text(len(numbers), noun)}: {spread}", 10)
 
 
 def _scale_counts(ax: Axes, counts: np.ndarray) -> str:
@@ -157,8 +149,8 @@ def _scale_counts(ax: Axes, counts: np.ndarray) -> str:
         ax.set_yscale("log")
         _powers(ax.yaxis, counts.max())
         ax.set_ylim(bottom=0.7)
-        return f" {LOGARITHMIC}"
-    whole_numbers(ax.yaxis)
+        return f" {style.LOGARITHMIC}"
+    style.whole_numbers(ax.yaxis)
     return ""
 
 

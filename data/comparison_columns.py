@@ -12,7 +12,7 @@ from .comparisons import ASKED, Words, label_text
 from .errors import AnnotationError
 
 ENDS = (("left", "right"), ("a", "b"), ("1", "2"), ("first", "second"))
-"""What tells the columns of two items apart, beside the word for what is compared."""
+"""Ends of the names of two items' columns, beside the word for what is compared."""
 
 COMPARED = ("", "model", "system", "item", "candidate", "option", "player", "answer", "response", "output")
 """Words for what is compared, in plain letters; of two pairs of columns the one whose word comes first is taken."""

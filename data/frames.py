@@ -29,7 +29,7 @@ from .text_files import (
 )
 
 RAGGED = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
-"""What pandas says of a row with more cells than the header has."""
+"""Pandas' message on a row with more cells than the header has."""
 
 
 def as_frame(table: Any, what: str = "frame") -> nw.DataFrame[Any]:

@@ -31,7 +31,7 @@ from .result import Fit
 from .sources.on_disk import IN_MEMORY
 
 QUALITIES = ("shared", "by_question", "pooled")
-"""What a worker's quality is where several questions are asked about a task."""
+"""Values of `quality`, which says how a worker's quality differs between several questions about a task."""
 
 CALLED_ELSEWHERE = {
     **dict.fromkeys(("mv", "vote", "votes", "mode"), "majority_vote"),

@@ -20,7 +20,7 @@ from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
 
 TIE = 2.0
-"""How many times as much the prior of the row of ties counts, of comparisons."""
+"""Factor of the prior of the row of ties, of comparisons."""
 
 
 def dawid_skene(

@@ -1,4 +1,4 @@
-"""What was said of a source that :func:`crowdppl.read` reads, as one thing that its readers hand on."""
+"""The request to :func:`crowdppl.read`, as one object that its readers hand on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What logs of evaluations hold: what a scorer said of a model's answer to a sample."""
+"""Content of logs of evaluations: verdicts of scorers on a model's answers to samples."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 TASKS = ("sample", "answer", "epoch")
-"""What a task may be: a sample whichever model answers it, a model's answer to it, or the answer of one epoch."""
+"""Kinds of tasks: a sample whichever model answers it, a model's answer to it, or the answer of one epoch."""
 
 LARGEST = 2**30
 """Bytes of a log in plain JSON beyond which it is refused; in memory it takes several times that."""

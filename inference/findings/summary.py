@@ -56,7 +56,7 @@ SHOWN = 9  # numbers of a hyperparameter, of larger ones the shape is; families 
 
 
 DECISIVE = {"no_agreement": "use none of these labels without gold labels: workers agree no more than by chance"}
-"""What the first line says of findings by which a fit is of no use, by their code."""
+"""First line of a summary by the code of a finding that makes a fit useless."""
 
 NOTHING = Findings()
 

@@ -1,4 +1,4 @@
-"""What was judged: the system behind each task, and systems by their expected scores."""
+"""Systems that were judged: the one behind each task, and all of them by their expected scores."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -375,7 +375,7 @@ def _by_votes(votes: VoteAgreement, weights: np.ndarray) -> list[np.ndarray]:
 
 @dataclass(frozen=True)
 class _OfFit:
-    """What a fit says of agreement: label probabilities, replicates of the annotations, and how many workers count.
+    """A fit's part in agreement: label probabilities, replicated annotations, and an effective number of workers.
 
     Args:
         annotations: those that were fitted.

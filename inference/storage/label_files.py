@@ -358,4 +358,4 @@ TOOLS = {
     "jsonl": Tool(lambda fit, path, *_: write_jsonl(fit, path), ".jsonl"),
     "inspect": Tool(lambda fit, folder, _, source: write_inspect_logs(fit, folder, source), "", ("source",)),
 }
-"""What writes labels, by tool."""
+"""Writers of labels, by tool."""

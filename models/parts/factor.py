@@ -1,4 +1,4 @@
-"""What judges share, on a grid: its points, how often a class has each, and how scores follow from it."""
+"""A factor that judges share, on a grid: its points, their probabilities by class, and scores given the factor."""
 
 import jax
 import jax.numpy as jnp

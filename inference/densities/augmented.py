@@ -56,7 +56,7 @@ from .model import Model
 from .programs import compiled
 from .random_keys import key_of
 from .ready_programs import known
-from .sites import ParameterSpec, parameter_spec
+from .sites import ParameterSpec, parameter_names, parameter_spec
 
 STEPS = 8  # of data augmentation: 99 % of the variances where three quarters of the knowledge is missing
 LITTLE = 2e9  # numbers that are computed for all steps up to which each draw has a way of its own from the mode
@@ -254,7 +254,7 @@ class Steps(NamedTuple):
                 break
         after = {name: np.asarray(values) for name, values in reals.items()}
         if priors:
-            dims = parameter_spec(self.model, self.annotations).dims
+            dims = parameter_names(self.model, self.annotations).dims
             counts = {
                 name: with_tails(rng, np.asarray(values), np.asarray(priors[name]))
                 if dims[name][:1] == ("worker",)
@@ -285,16 +285,24 @@ def with_tails(rng: np.random.Generator, concentration: np.ndarray, prior: np.nd
     is_real = prior[0].reshape(prior.shape[1], -1).sum(-1) > SAME  # what is padded has no prior
     if not np.allclose(prior[:, is_real], prior[:, :1], rtol=SAME, atol=SAME):
         return concentration
-    other = np.full_like(prior, 1 / prior.shape[-1])
+    other = concentration.dtype.type(1 / prior.shape[-1])
     counts = np.maximum(concentration - prior, 0)
-
-    def log_beta(rows: np.ndarray) -> np.ndarray:
-        found: np.ndarray = (gammaln(rows).sum(-1) - gammaln(rows.sum(-1))).reshape(*rows.shape[:2], -1).sum(-1)
-        return found
-
-    log_odds = log_beta(counts + other) - log_beta(other) - log_beta(counts + prior) + log_beta(prior)
+    given = np.flatnonzero(counts)  # of what nobody gave nothing needs a gamma function
+    count, prior_count = counts.ravel()[given], prior.ravel()[given]
+    by_cell = _log_growth(count, other) - _log_growth(count, prior_count)
+    of_rows = np.bincount(given // prior.shape[-1], count, prior[..., 0].size).reshape(prior.shape[:-1])
+    by_row = _log_growth(of_rows, 1) - _log_growth(of_rows, prior[:, :1].sum(-1))  # alike for all workers
+    shape = prior.shape[:2]
+    log_odds = np.bincount(given // prior[0, 0].size, by_cell, math.prod(shape)).reshape(shape)
+    log_odds -= by_row.reshape(*shape, -1).sum(-1)
     is_other = (rng.random(log_odds.shape) < expit(log_odds + logit(OTHERWISE))) & is_real
     return np.where(is_other.reshape(*is_other.shape, *[1] * (prior.ndim - 2)), counts + other, concentration)
+
+
+def _log_growth(count: np.ndarray, prior: Any) -> np.ndarray:
+    """By how much the logarithm of a gamma function grows with a count."""
+    found: np.ndarray = gammaln(count + prior) - gammaln(prior)
+    return found
 
 
 def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.ndarray:

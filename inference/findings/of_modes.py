@@ -6,7 +6,7 @@ import numpy as np
 
 from ...data.description import count_text
 from ...models.parts.general import PARTS
-from ..densities.sites import parameter_spec
+from ..densities.sites import parameter_names
 from ..engines.outcome import Modes
 from ..fitted.fitted import Fitted
 from ..fitted.modes import names, shares
@@ -108,7 +108,7 @@ def mode_of_many(of: Fitted) -> Iterator[Said]:
     parts = [part for part in PARTS if of.model.hyperparameters.get(part.name)]
     if of.method != "em" or not parts:
         return
-    tables = [of.draws[name][0, 0] for name in parameter_spec(of.model, of.data).tables if name in of.draws]
+    tables = [of.draws[name][0, 0] for name in parameter_names(of.model, of.data).tables & of.draws.keys()]
     n_parameters = sum(table.size - table.size // table.shape[-1] for table in tables)
     if n_parameters <= (n_annotations := of.annotations.n_annotations):
         return

@@ -61,7 +61,7 @@ def fit(
     probabilities: Probabilities = None,
     abstentions: str | None = None,
     constant_workers: str = "leave_out",
-    copies: str = "keep",
+    copies: str | None = None,
     quality: str = "shared",
     members: int = 1,
     seed: int = 0,
@@ -115,7 +115,9 @@ def fit(
         copies: ``"keep"`` counts the annotations of workers in full who agree with each other more than independent
             ones can, and a warning names them; ``"one"`` takes each group of them for one worker, who gives what most
             of them give: right where they copy, and a loss where they are much better than the rest, which annotations
-            do not tell. The others of the group have no annotations then.
+            do not tell. The others of the group have no annotations then. ``"auto"`` does so where half of the
+            annotations are left, with a warning, and else keeps them. None for ``"keep"``, and for ``"auto"`` with the
+            story ``"auto"`` unless gold labels weigh its stories.
         quality: where several questions are asked about a task, ``"shared"`` for one quality of a worker on all of
             them; ``"by_question"`` for parameters of each worker on each question
             (:meth:`.Annotations.by_question`), which frames by worker have as a level; ``"pooled"`` for these drawn
@@ -186,7 +188,7 @@ def fit(
     shared |= {} if probabilities is None else {"probabilities": probabilities}
     shared |= {} if abstentions is None else {"abstentions": abstentions}
     shared |= {} if constant_workers == "leave_out" else {"constant_workers": constant_workers}
-    shared |= {} if copies == "keep" else {"copies": copies}
+    shared |= {} if copies is None else {"copies": copies}
     known = [*KNOWN_STORIES, *ALIASES, *BASELINES, "auto"]
     if isinstance(annotations, str) and annotations in known and not (isinstance(story, str) and story in known):
         raise AnnotationError(f"the story comes first, and then the annotations: cp.fit({annotations!r}, annotations)")

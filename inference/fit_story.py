@@ -50,7 +50,7 @@ from .engines.settings import (
 )
 from .findings.constant_workers import left_out_before, without_constant_workers
 from .findings.copies import AgreeingGroup
-from .findings.copies_as_one import as_one, groups_before, with_copies
+from .findings.copies_as_one import are_unasked, as_one, groups_before, with_copies
 from .findings.look import look_at
 from .fitted.alignment import aligned, permutations
 from .fitted.averaged_labels import averaged_labels
@@ -122,7 +122,7 @@ def fit_story(
     groups: list[AgreeingGroup] = []
     if copies != "keep":
         annotations, groups = with_copies(annotations, copies)
-    apart = {"constant_workers": constant, "copies": groups}
+    apart = {"constant_workers": constant, "copies": groups, "copies_unasked": bool(groups) and copies == "auto"}
     engine = ENGINES[check_method(method)]
     seed = checked_seed(seed)
     program, options = split_parts(find_story(story), options)
@@ -361,7 +361,8 @@ def update(
         of_em = settings if isinstance(settings, EMSettings) else EMSettings()
         start = sparse_em.solution(model, data, moving, start, fitted.dims, key, of_em)
     outcome = at_size.run(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
-    apart = {"constant_workers": constant, "copies": groups}
+    unasked = are_unasked(fitted.findings)
+    apart = {"constant_workers": constant, "copies": groups, "copies_unasked": unasked}
     return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims), apart)
 
 

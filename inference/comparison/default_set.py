@@ -85,6 +85,9 @@ def auto(
     (:mod:`.misled`). Of both there is less where the annotations are independent given the labels, as the stories say,
     as far as that can be told.
 
+    Workers who may copy count as one, with a warning, unless `copies` says otherwise or they are most of the crowd:
+    stories take what a group says that agrees with itself for the truth (:mod:`.copies_as_one`).
+
     Args:
         annotations: who labelled what.
         stories: the stories to fit: a name, a function, several of them, or by name
@@ -107,7 +110,8 @@ def auto(
         progress: whether to show a progress bar.
         checkpoints: where each story's fit is kept, in a folder of its own; the comparison of ``weights="stacking"`` is
             not.
-        options: of :func:`crowdppl.fit`, for every story, such as ``gold``, ``evidence`` and ``classifier``.
+        options: of :func:`crowdppl.fit`, for every story, such as ``gold``, ``evidence`` and ``classifier``;
+            ``copies="auto"`` by default.
 
     Returns:
         the average, with its fits, weights and comparison, and the stories that do not fit these data.
@@ -122,6 +126,7 @@ def auto(
     chosen = story_set(stories, annotations)
     _check_folds(folds, weights, len(chosen))
     fit_one = partial(fit_story, method=method, seed=seed, progress=False)
+    options = {"copies": "auto"} | options
     fits, left_out = fit_each(chosen, annotations, fit_one, options, checkpoints, progress=progress)
     comparison = None
     if weights == "parts":

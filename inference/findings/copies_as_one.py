@@ -11,7 +11,8 @@ from ...data.questions import Units
 from ..engines.finding import Finding
 from .copies import AgreeingGroup, copying_groups
 
-RULES = ("keep", "one")
+RULES = ("keep", "one", "auto")
+LEFT = 0.5  # of the annotations that are left with copies as one, from which on they count so by "auto"
 
 
 def with_copies(annotations: Annotations, rule: str) -> tuple[Annotations, list[AgreeingGroup]]:
@@ -19,7 +20,9 @@ def with_copies(annotations: Annotations, rule: str) -> tuple[Annotations, list[
 
     Args:
         annotations: the data.
-        rule: ``"one"``, or ``"keep"`` for the annotations as they are.
+        rule: ``"one"``; ``"keep"`` for the annotations as they are; or ``"auto"``, by which they stay as they are where
+            less than half of them (:data:`LEFT`) would be left. There most workers are of one group or another, as on
+            judges_llmbar, and hardly anybody is left beside the groups.
 
     Raises:
         UnknownNameError: `rule` is none of these.
@@ -27,7 +30,10 @@ def with_copies(annotations: Annotations, rule: str) -> tuple[Annotations, list[
     if check_name("copies", rule, RULES) == "keep" or not annotations.named:
         return annotations, []
     groups = copying_groups(annotations.of_classes())
-    return as_one(annotations, groups), groups
+    merged = as_one(annotations, groups)
+    if rule == "auto" and merged.n_annotations < LEFT * annotations.n_annotations:
+        return annotations, []
+    return merged, groups
 
 
 def as_one(annotations: Annotations, groups: Iterable[AgreeingGroup]) -> Annotations:
@@ -66,11 +72,21 @@ def groups_before(findings: Iterable[Finding], annotations: Annotations) -> list
         annotations: of the same workers, and perhaps more.
     """
     position = {name_text(name): i for i, name in enumerate(annotations.workers)} if annotations.named else {}
-    told = [one for finding in findings if finding.code == "copies" for one in finding.values.get("as_one", ())]
+    told = [one for finding in _on_one(findings) for one in finding.values["as_one"]]
     return [
         AgreeingGroup(np.array([position[name_text(name)] for name in one["workers"]]), *(one[k] for k in FIGURES))
         for one in told
     ]
+
+
+def are_unasked(findings: Iterable[Finding]) -> bool:
+    """Return whether workers counted as one in a fit with these findings though nobody asked for it."""
+    return any(finding.severity == "warning" for finding in _on_one(findings))
+
+
+def _on_one(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings on copies that counted as one."""
+    return [finding for finding in findings if finding.code == "copies" and "as_one" in finding.values]
 
 
 FIGURES = ("within", "outside", "n_tasks", "question")

@@ -33,7 +33,8 @@ def copies(of: Labels) -> Iterator[Said]:
         yield from known
         return
     crowd = crowd_of(of)
-    as_one = (of.outcome.facts.get("copies") if isinstance(of, Fitted) else None) or []
+    facts = of.outcome.facts if isinstance(of, Fitted) else {}
+    as_one = facts.get("copies") or []
     groups = as_one or ([] if crowd is None else copying_groups(crowd.given))
     if not groups:
         return
@@ -63,7 +64,7 @@ def copies(of: Labels) -> Iterator[Said]:
         f"{said.text}. Each group counts as one worker",
         "if they are much better than the rest, copies='keep' counts each of them",
         {**said.values, "as_one": told(groups, workers)},
-        "note",
+        "warning" if facts.get("copies_unasked") else "note",
     )
 
 

@@ -358,7 +358,7 @@ def panel(source: Posterior | Fitted) -> dict[str, str]:
         return {}
     fewer = (
         ". They are fewer if those whom a warning names are copies"
-        if any(finding.code == "copies" and finding.severity == "warning" for finding in findings(source))
+        if any(each.code == "copies" and "as_one" not in each.values for each in findings(source).warnings)
         else ""
     )
     return {"independence": f"{said}{fewer}"}

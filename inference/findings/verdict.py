@@ -136,7 +136,7 @@ def verdict(of: Posterior) -> Verdict:
     if gap:
         points = f"{100 * gap:.0f} percentage points"
         labels = (f"By the gold tasks the probabilities are too high by {points}, so that more are doubtful.", *labels)
-    return Verdict(trust, tuple(why), labels, workers, (*_as_one(of), *_next(annotations)))
+    return Verdict(trust, tuple(why), labels, workers, (*_other_way(of), *_next(annotations)))
 
 
 def _against_gold(of: Posterior) -> tuple[list[str], float]:
@@ -237,19 +237,26 @@ def _workers(of: Posterior) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _as_one(of: Posterior) -> tuple[Step, ...]:
-    """Return the fit with each group of copies as one worker, where a warning names copies."""
-    if not any(each.code == "copies" for each in findings(of).warnings):
+def _other_way(of: Posterior) -> tuple[Step, ...]:
+    """Return the fit in which copies count the other way, as one worker or in full, where a warning names them."""
+    found = next((each for each in findings(of).warnings if each.code == "copies"), None)
+    if found is None:
         return ()
     known = of.only is not None and of.only.story in KNOWN_STORIES
     story = of.story if known else "auto" if of.is_average else "dawid_skene"
-    return (
-        Step(
-            "labels with each group of workers who may copy as one worker, which are better if they do",
-            f"crowdppl fit FILE --story {story} --set copies=one --out copies-as-one",
-            f'cp.fit("{story}", fit.annotations, copies="one")',
-        ),
+    text, rule, data = (
+        "labels with each group of workers who may copy as one worker, which are better if they do",
+        "one",
+        "fit.annotations",
     )
+    if "as_one" in found.values:
+        text, rule, data = (
+            "labels with each worker in full, which are better if they are much better than the rest and do not copy",
+            "keep",
+            "annotations",
+        )
+    command = f"crowdppl fit FILE --story {story} --set copies={rule} --out copies-{rule}"
+    return (Step(text, command, f'cp.fit("{story}", {data}, copies="{rule}")'),)
 
 
 def _next(annotations: Annotations) -> tuple[Step, ...]:

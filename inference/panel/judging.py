@@ -84,6 +84,7 @@ def judge(
     if is_fit:
         found = Fit.of(source)
     else:
+        options = {"copies": "keep"} | options  # every judge is weighed by its own annotations
         found = fit_story(story, annotations.without_gold(), seed=seed, progress=progress, **options)
     known = gold if gold is not None or annotations.gold is None else annotations
     judged = None if known is None else estimate_workers(found, known, interval=interval)

@@ -667,7 +667,7 @@ def test_the_command_that_counts_copies_as_one_has_the_options_of_the_fit_and_ru
     again = shlex.split(command)[1:]
     assert again[:6] == [*map(str, given[:4]), "--seed", "3"]
     assert crowdppl(*again).exit_code == 0
-    (finding,) = findings_of(cp.load_fit("copies-as-one"), "copies")
+    (finding,) = findings_of(cp.load_fit("copies-one"), "copies")
     assert len(finding.values["as_one"]) == 2
 
 

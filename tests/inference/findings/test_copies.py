@@ -294,12 +294,12 @@ def test_groups_that_copy_and_count_as_one_leave_the_labels_to_the_others():
 )
 def test_the_fit_that_mends_copies_comes_next_wherever_it_is_said(story, named, tmp_path):
     data = copies(0.85)(np.random.default_rng(1)).without_gold()
-    options = {"stories": ["one_coin", "mace"]} if story == "auto" else {}
+    options = {"stories": ["one_coin", "mace"], "copies": "keep"} if story == "auto" else {}
     with pytest.warns(cp.CrowdWarning, match="copies='one'"):
         fit = cp.fit(story, data, progress=False, **options)
     step, *others = fit.verdict.next
     assert step.call == f'cp.fit("{named}", fit.annotations, copies="one")'
-    assert step.command == f"crowdppl fit FILE --story {named} --set copies=one --out copies-as-one"
+    assert step.command == f"crowdppl fit FILE --story {named} --set copies=one --out copies-one"
     frame = fit.findings.to_frame().set_index("code")
     assert "copies='one'" in frame.loc["copies", "remedy"]
     page = fit.report(tmp_path / "page.html", checks=False).read_text()
@@ -308,6 +308,45 @@ def test_the_fit_that_mends_copies_comes_next_wherever_it_is_said(story, named, 
     assert reasons.index[reasons.str.contains("may copy")].tolist() == list(range(8))  # of both groups
     mended = cp.fit("one_coin", data, copies="one", progress=False)
     assert mended.verdict.next == cp.fit("one_coin", mended.annotations, progress=False).verdict.next == tuple(others)
+
+
+@pytest.mark.parametrize("share", [0.75, 0.85])
+def test_auto_counts_copies_as_one_by_itself_says_so_and_keeps_them_where_asked(share):
+    annotations = copies(share)(np.random.default_rng(1))
+    data, gold = annotations.without_gold(), np.asarray(annotations.gold)
+    with pytest.warns(cp.CrowdWarning, match="Each group counts as one worker; .*copies='keep'"):
+        fit = cp.fit("auto", data, progress=False)
+    asked = cp.fit("auto", data, copies="one", progress=False)
+    with pytest.warns(cp.CrowdWarning, match="copies='one'"):
+        kept = cp.fit("auto", data, copies="keep", progress=False)
+    np.testing.assert_array_equal(fit.posterior, asked.posterior)
+    right = [(np.asarray(one.posterior).argmax(1) == gold).mean() for one in (kept, fit)]
+    assert right[1] > right[0] + 0.08
+    assert [findings_of(one, "copies")[0].severity for one in (fit, asked)] == ["warning", "note"]
+    assert fit.verdict.trust == "with care"
+    step = fit.verdict.next[0]
+    assert step.call == 'cp.fit("auto", annotations, copies="keep")'
+    assert step.command == "crowdppl fit FILE --story auto --set copies=keep --out copies-keep"
+
+
+def test_copies_that_are_most_of_a_crowd_count_in_full_where_nobody_asked():
+    data = copies(0.85)(np.random.default_rng(1)).without_gold()
+    mostly = data.rows(np.isin(np.asarray(data.worker), range(11)))
+    groups = copying_groups(mostly)
+    assert [len(group.workers) for group in groups] == [4, 4]
+    with pytest.warns(cp.CrowdWarning, match="copies='one'"):
+        fit = cp.fit("one_coin", mostly, copies="auto", progress=False)
+    assert findings_of(fit, "copies")[0].values.keys().isdisjoint({"as_one"})
+    np.testing.assert_array_equal(fit.posterior, cp.fit("one_coin", mostly, copies="keep", progress=False).posterior)
+
+
+def test_an_update_goes_on_warning_of_copies_that_count_as_one_though_nobody_asked():
+    frame = copies(0.85)(np.random.default_rng(1)).without_gold().to_frame()
+    early = frame["task"] < 200
+    with pytest.warns(cp.CrowdWarning, match="Each group counts as one worker"):
+        fit = cp.fit("one_coin", frame[early], copies="auto", progress=False)
+    more = fit.update(frame[~early], progress=False)
+    assert [findings_of(one, "copies")[0].severity for one in (fit, more)] == ["warning", "warning"]
 
 
 def test_copies_count_as_one_in_what_an_update_adds_too():

@@ -24,6 +24,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -34,6 +35,7 @@ from ...data.connected import connected_parts
 from ...data.questions import Units
 from ...data.some_tasks import some_tasks
 from ..fitted.intervals import jeffreys
+from ..fitted.remembered import once
 
 COMMON = 20  # tasks that two workers share at the least
 LEVELS = (0.9, 0.8, 0.7, 0.6, 0.5)  # agreement beyond chance at which workers are linked to a group
@@ -83,22 +85,56 @@ def agreeing_groups(annotations: Annotations) -> list[AgreeingGroup]:
     Args:
         annotations: of named workers, without abstentions.
     """
-    return list(_agreeing(_given(annotations)))
+    return _groups(annotations).agreeing
 
 
-def _agreeing(given: _Given | None) -> Iterator[AgreeingGroup]:
-    """The groups of workers who agree more than independent ones can."""
+def doubtful_groups(annotations: Annotations) -> list[AgreeingGroup]:
+    """Return the groups who agree so much more than all others that they decide the labels, copies or not.
+
+    They are beyond the margins over their agreement with others, and over that of others, as groups of
+    :func:`agreeing_groups` are. They are beyond what both of these allow for too, but not by :data:`ERRORS` standard
+    errors: others agree too little among themselves to tell whether they err, or the group copies.
+
+    Args:
+        annotations: of named workers, without abstentions.
+    """
+    return _groups(annotations).doubtful
+
+
+class _Groups(NamedTuple):
+    """Groups of workers who agree more than independent ones can, of whom that is in doubt, and who give the same."""
+
+    agreeing: list[AgreeingGroup]
+    doubtful: list[AgreeingGroup]
+    same: list[AgreeingGroup]
+
+
+@once
+def _groups(annotations: Annotations) -> _Groups:
+    given = _given(annotations)
+    same = same_groups(annotations) if isinstance(annotations.tasks, Units) else list(_same(given, None))
+    return _Groups(*_agreeing(given), same)
+
+
+def _agreeing(given: _Given | None) -> tuple[list[AgreeingGroup], list[AgreeingGroup]]:
+    """The groups of workers who agree more than independent ones can, and those of whom it is in doubt."""
+    found: tuple[list[AgreeingGroup], list[AgreeingGroup]] = [], []
     if given is None:
-        return
-    taken = np.zeros(len(given.mean), bool)
+        return found
+    taken = np.zeros((2, len(given.mean)), bool)
     for group in _candidates(given):
-        is_member = np.isin(np.arange(len(taken)), group)
-        if (taken & is_member).any():
+        is_member = np.isin(np.arange(len(given.mean)), group)
+        if (taken[0] & is_member).any():
             continue
         shared = _of_shared_tasks(given, is_member)
-        if _is_apart(shared, is_member):
-            yield _described(shared, group)
-            taken |= is_member
+        if (sides := _resampled(shared, is_member)) is None or not _is_above_zero((excess := _excess(*sides))[:2]):
+            continue
+        is_doubtful = not _is_above_zero(excess[2:])
+        if is_doubtful and ((taken[1] & is_member).any() or excess[2].mean() <= 0):
+            continue
+        found[is_doubtful].append(_described(shared, group))
+        taken[int(is_doubtful)] |= is_member
+    return found
 
 
 def copying_groups(annotations: Annotations) -> list[AgreeingGroup]:
@@ -107,10 +143,9 @@ def copying_groups(annotations: Annotations) -> list[AgreeingGroup]:
     Args:
         annotations: of named workers, without abstentions.
     """
-    given = _given(annotations)
-    same = same_groups(annotations) if isinstance(annotations.tasks, Units) else list(_same(given, None))
+    agreeing, _, same = _groups(annotations)
     known = {tuple(group.workers.tolist()) for group in same if group.question is None}
-    return same + [group for group in _agreeing(given) if tuple(group.workers.tolist()) not in known]
+    return same + [group for group in agreeing if tuple(group.workers.tolist()) not in known]
 
 
 def same_groups(annotations: Annotations) -> list[AgreeingGroup]:
@@ -414,17 +449,6 @@ def _pair_sums(
     ]
     pairs = [n_in * (n_in - 1) / 2, n_in * n_out, n_out * (n_out - 1) / 2]
     return np.stack(products, -1), np.stack(pairs, -1)
-
-
-def _is_apart(given: _Given, is_member: np.ndarray) -> bool:
-    """Return whether a group agrees more than expected from its members' and other workers' agreement with others.
-
-    Args:
-        given: the annotations of the tasks that members share.
-        is_member: of the group, ``(J,)``.
-    """
-    sides = _resampled(given, is_member)
-    return sides is not None and _is_above_zero(_excess(*sides))
 
 
 def _errs(given: _Given, is_member: np.ndarray) -> bool:

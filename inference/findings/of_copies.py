@@ -12,7 +12,7 @@ from ..engines.finding import Finding
 from ..fitted.by_rule import ByRule
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
-from .copies import copying_groups
+from .copies import copying_groups, doubtful_groups
 from .copies_as_one import told
 from .facts import listed
 from .of_crowd import crowd_of, open_question
@@ -66,6 +66,29 @@ def copies(of: Labels) -> Iterator[Said]:
         {**said.values, "as_one": told(groups, workers)},
         "warning" if facts.get("copies_unasked") else "note",
     )
+
+
+@check("perhaps_copies", "crowd", needs={"workers"})
+def perhaps_copies(of: Labels) -> Iterator[Said]:
+    """Workers who decide the labels, being much better than the others or copies: :func:`.doubtful_groups`, as a note.
+
+    It is said of 15 and 14 of 20 crowds of 10 workers who are right in .62 of two classes, among them three of whom two
+    copy .75 and .85 of the third; and of 3 of 240 healthy ones, 40 of each shape.
+    """
+    crowd = crowd_of(of)
+    if crowd is None or crowd.knows_names or copying_groups(crowd.given) or not (found := doubtful_groups(crowd.given)):
+        return
+    first, workers = found[0], list(of.annotations.workers)
+    names = [workers[j] for j in first.workers.tolist()]
+    yield open_question(
+        f"whether {listed(names)} are much better than the rest, or copies who outvote it: they give the same label in "
+        f"{first.within:.0%} of their annotations of one task ({count_text(first.n_tasks, 'task')}), and the label of "
+        f"others in {first.outside:.0%}, and these agree too little to tell",
+        "Compare with majority vote",
+        workers=names,
+        within=first.within,
+        outside=first.outside,
+    )._replace(severity="note")
 
 
 def _remedy(of: Labels, families: set[Hashable | None]) -> str:

@@ -89,7 +89,8 @@ class SVISettings(NamedTuple):
         epochs: of the EM that finds where a story with a network starts. Used with a network.
         warmup: of the same EM: its epochs that learn from the soft majority vote. Used with a network.
         guide: ``"normal"`` (mean field), ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"`` (a point, the
-            posterior's mode in unconstrained space), or a class of NumPyro's automatic guides.
+            posterior's mode in unconstrained space), or a class of NumPyro's automatic guides; with
+            ``backend="pyro"`` of Pyro's.
         batch_size: tasks in a minibatch; None takes all of them in every step.
         particles: draws of the guide that a step averages over. Used where the guide is not a point.
         draws: draws of the fitted guide to keep. Used where the guide is not a point, of which one draw is kept.
@@ -98,7 +99,7 @@ class SVISettings(NamedTuple):
             them; 0 leaves the draws as the guide has them. None takes up to a hundred, as many as compute no more than
             the steps of Adam did, or than two or three seconds take, and none where these would be under fifteen.
             The loss and what is optimised stay as they are. Used where all tasks are in memory of one device and each
-            step takes all of them, by a guide that is not a point.
+            step takes all of them, by a guide that is not a point, with ``backend="numpyro"``.
     """
 
     max_iterations: int = 2000

@@ -7,10 +7,10 @@ expectation. The guide starts at EM's solution; over files where a few passes of
 grow with the number of tasks.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +30,8 @@ from numpyro.infer.autoguide import (
 )
 from numpyro.infer.svi import SVIState
 
-from ...data import Annotations, unknown_name
+from ...data import Annotations
+from ...data.errors import look_up
 from ...data.sharding import ShardedAnnotations, on_this_host
 from ..densities import sweeps
 from ..densities.enumerated import Parameters
@@ -49,6 +50,8 @@ from .climber import climb
 from .outcome import Outcome, as_point
 from .progress import progress_bar
 from .settings import EMSettings, SVISettings, refuse_unused, unused_by_svi
+
+T = TypeVar("T")
 
 TOGETHER = 100  # steps that share a key
 FEW_LOST, MOST_LOST = 5, 0.01  # steps not taken for a loss that is not finite, by number and share: more are an error
@@ -337,9 +340,11 @@ def _engine(climber: SVIClimber, like: Annotations, batch: Minibatch, key: Array
     They keep what they see, which may not outlive a trace.
     """
     marginal = marginal_program(climber.model, train=True, weight=climber.weight)
-    own = batch.chosen is not None and bool(_by_task(climber.model, like))
+    own = batch.chosen is not None and bool(by_task(climber.model, like))
     options: dict[str, Any] = {"create_plates": _plate_of_tasks} if own else {}
-    guide = _guide(climber.program.guide)(marginal, init_loc_fn=init_to_value(values=climber.values), **options)
+    guide = guide_of(climber.program.guide, GUIDES)(
+        marginal, init_loc_fn=init_to_value(values=climber.values), **options
+    )
 
     def without_padding(annotations: Annotations) -> Parameters:
         with PaddingWeighsNothing(annotations):
@@ -415,12 +420,17 @@ def pads(settings: SVISettings) -> bool:
     return settings.batch_size is None and settings.guide in FACTORISED
 
 
-def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., AutoGuide]:
-    if callable(guide):
-        return guide
-    if guide not in GUIDES:
-        raise unknown_name("guide", guide, GUIDES)
-    return GUIDES[guide]
+def guide_of(guide: str | Callable[..., T], known: Mapping[str, Callable[..., T]]) -> Callable[..., T]:
+    """Return the class of a guide, or what is called in its place.
+
+    Args:
+        guide: a name, or the class itself.
+        known: classes by name.
+
+    Raises:
+        UnknownNameError: there is no guide of that name.
+    """
+    return guide if callable(guide) else look_up("guide", guide, known)
 
 
 def is_a_point(guide: str | Callable[..., AutoGuide]) -> bool:
@@ -429,7 +439,7 @@ def is_a_point(guide: str | Callable[..., AutoGuide]) -> bool:
     Raises:
         UnknownNameError: there is no guide of that name.
     """
-    return makes(AutoDelta, _guide(guide))
+    return makes(AutoDelta, guide_of(guide, GUIDES))
 
 
 def makes(kind: type, guide: Callable[..., object]) -> bool:
@@ -440,12 +450,10 @@ def makes(kind: type, guide: Callable[..., object]) -> bool:
 
 def _source(model: Model, annotations: Annotations, settings: SVISettings) -> InMemory:
     """Return the annotations in minibatches, where they are asked for."""
-    size = settings.batch_size
-    if size is None or size == annotations.n_tasks:
+    size = minibatch_size(settings, annotations)
+    if size is None:
         return InMemory(annotations)
-    if not 0 < size < annotations.n_tasks:
-        raise ValueError(f"batch_size={size}: there are {annotations.n_tasks} tasks; give 1 to that many, or None")
-    local = _by_task(model, annotations)
+    local = by_task(model, annotations)
     if local and settings.guide not in FACTORISED:
         raise ValueError(
             f"batch_size={size}: {local[0]!r} has one value a task, and this guide has all tasks in one distribution; "
@@ -454,8 +462,22 @@ def _source(model: Model, annotations: Annotations, settings: SVISettings) -> In
     return in_batches(annotations, size)
 
 
-def _by_task(model: Model, annotations: Annotations) -> list[str]:
-    """Names of the parameters that each task has of its own."""
+def minibatch_size(settings: SVISettings, annotations: Annotations) -> int | None:
+    """Return the number of tasks in a minibatch; None where each step takes all of them.
+
+    Raises:
+        ValueError: there are fewer tasks.
+    """
+    size, n_tasks = settings.batch_size, annotations.n_tasks
+    if size is None or size == n_tasks:
+        return None
+    if not 0 < size < n_tasks:
+        raise ValueError(f"batch_size={size}: there are {n_tasks} tasks; give 1 to that many, or None")
+    return size
+
+
+def by_task(model: Model, annotations: Annotations) -> list[str]:
+    """Return the names of the parameters that each task has of its own."""
     return [name for name, dims in parameter_dims(model, annotations).items() if "task" in dims]
 
 

@@ -15,7 +15,7 @@ from ..engines import registry
 from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints
 from ..engines.outcome import Outcome
 from ..engines.registry import Engine
-from ..engines.settings import EMSettings, NUTSSettings
+from ..engines.settings import EMSettings, NUTSSettings, SVISettings
 from . import chains, guides, module_training
 from .module_classifier import GivenByTorch, TorchClassifier
 from .problem import Problem, make
@@ -25,7 +25,7 @@ ENGINES = {
     engine.name: engine
     for engine in (
         Engine("em", module_training.run, EMSettings),
-        Engine("svi", guides.run, guides.TorchSVISettings, guides.REFUSED),
+        Engine("svi", guides.run, SVISettings, guides.REFUSED),
         Engine("nuts", chains.run, NUTSSettings),
     )
 }

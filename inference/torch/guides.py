@@ -23,14 +23,13 @@ from pyro.infer.autoguide import (
 from pyro.poutine.util import site_is_subsample
 from torch import Tensor
 
-from ...data import unknown_name
 from ..densities.sites import parameter_dims
 from ..engines import em
 from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints, Tree
 from ..engines.outcome import Outcome, as_point
 from ..engines.progress import progress_bar
 from ..engines.settings import EMSettings, SVISettings, refuse_unused, unused_by_svi
-from ..engines.svi import check_losses, facts, makes, without_gaps
+from ..engines.svi import by_task, check_losses, facts, guide_of, makes, minibatch_size, without_gaps
 from ..sources.memory import InMemory, in_batches
 from . import module_training
 from .dlpack import to_torch
@@ -57,39 +56,6 @@ REFUSED = {
 STAGE = "svi"  # of a checkpoint
 
 
-class TorchSVISettings(NamedTuple):
-    """Options of ``method="svi"`` with ``backend="pyro"``: those of :class:`.SVISettings`, but for
-    ``sweeps``.
-
-    Args:
-        max_iterations: steps of Adam.
-        learning_rate: of the first half of the steps; it falls to a tenth of it in the second.
-        network_rate: the same for a classifier's weights. Used with a classifier and without ``optimizer``.
-        weight_decay: of the same weights, as of :class:`.EMSettings`, in the EM before and in SVI's own steps. Used
-            with a classifier and without ``optimizer``.
-        epochs: of the EM that finds where a story with a classifier starts. Used with a classifier.
-        warmup: of the same EM: its epochs that learn from the soft majority vote. Used with a classifier.
-        guide: ``"normal"``, ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"``, or a class of Pyro's automatic
-            guides.
-        batch_size: tasks in a minibatch; None takes all of them in every step.
-        particles: draws of the guide that a step averages over. Used where the guide is not a point.
-        draws: draws of the fitted guide to keep. Used where the guide is not a point, of which one draw is kept.
-        tolerance: share of the loss by which its last tenth may lie under the tenth before without a warning.
-    """
-
-    max_iterations: int = SVISettings().max_iterations
-    learning_rate: float = SVISettings().learning_rate
-    network_rate: float = SVISettings().network_rate
-    weight_decay: float = SVISettings().weight_decay
-    epochs: int | None = None
-    warmup: int | None = None
-    guide: str | Callable[..., AutoGuide] = "normal"
-    batch_size: int | None = None
-    particles: int = SVISettings().particles
-    draws: int = SVISettings().draws
-    tolerance: float = SVISettings().tolerance
-
-
 class Batch(NamedTuple):
     """Tasks of one step."""
 
@@ -99,7 +65,7 @@ class Batch(NamedTuple):
 
 
 def run(
-    problem: Problem, key: Array, settings: TorchSVISettings, *, progress: bool, keep: Checkpoints = NO_CHECKPOINTS
+    problem: Problem, key: Array, settings: SVISettings, *, progress: bool, keep: Checkpoints = NO_CHECKPOINTS
 ) -> Outcome:
     """Fit the guide, and draw from it.
 
@@ -111,12 +77,11 @@ def run(
             not allow.
         FloatingPointError: where the loss is not finite, with the step.
     """
-    is_delta = makes(AutoDelta, _guide(settings.guide))
+    is_delta = makes(AutoDelta, guide_of(settings.guide, GUIDES))
     has_module = problem.classifier is not None
     refuse_unused(
         settings,
         unused_by_svi(has_network=has_module, has_weights=has_module, is_point=is_delta)
-        | REFUSED
         | unused_with_optimizer(problem.options),
     )
     size, names = _batch_size(problem, settings), list(parameter_dims(problem.model, problem.data))
@@ -133,7 +98,7 @@ def run(
     with pyro.settings.context(module_local_params=True), pyro.get_param_store().scope():
         store = pyro.get_param_store()
         start = {name: to_torch(jnp.asarray(value)).clone() for name, value in values.items()}
-        make, latents = _guide(settings.guide), latents_of(problem.model, problem.data)
+        make, latents = guide_of(settings.guide, GUIDES), latents_of(problem.model, problem.data)
         if make is Normals:
             guide: Any = Normals({one.name: one.support for one in latents if not one.is_param}, start)
         else:
@@ -166,7 +131,7 @@ def _descend(
     guide: AutoGuide | Normals,
     optimised: dict[str, Tensor],
     source: InMemory | None,
-    settings: TorchSVISettings,
+    settings: SVISettings,
     *,
     progress: bool,
     keep: Checkpoints,
@@ -265,13 +230,11 @@ def _batches(problem: Problem, source: InMemory | None, seed: int, done: int = 0
         number, begin = number + 1, 0
 
 
-def _batch_size(problem: Problem, settings: TorchSVISettings) -> int | None:
-    size, n_tasks = settings.batch_size, problem.data.n_tasks
-    if size is None or size == n_tasks:
+def _batch_size(problem: Problem, settings: SVISettings) -> int | None:
+    size = minibatch_size(settings, problem.data)
+    if size is None:
         return None
-    if not 0 < size < n_tasks:
-        raise ValueError(f"batch_size={size}: there are {n_tasks} tasks; give 1 to that many, or None")
-    local = [name for name, dims in parameter_dims(problem.model, problem.data).items() if "task" in dims]
+    local = by_task(problem.model, problem.data)
     if local:
         raise ValueError(
             f"batch_size={size}: {local[0]!r} has one value a task, and Pyro's guides have all of them in each step; "
@@ -279,14 +242,6 @@ def _batch_size(problem: Problem, settings: TorchSVISettings) -> int | None:
         )
     problem.check_batches(size)
     return size
-
-
-def _guide(guide: str | Callable[..., AutoGuide]) -> Callable[..., Any]:
-    if callable(guide):
-        return guide
-    if guide not in GUIDES:
-        raise unknown_name("guide", guide, GUIDES)
-    return GUIDES[guide]
 
 
 def _schedule(n_steps: int) -> Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler]:

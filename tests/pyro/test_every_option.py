@@ -119,7 +119,7 @@ def as_it_was():
 
 @pytest.mark.parametrize(
     ("method", "option"),
-    [(m, name) for m in ENGINES for name in ENGINES[m].settings._fields],
+    [(m, name) for m in ENGINES for name in ENGINES[m].settings._fields if name not in ENGINES[m].refused],
 )
 def test_every_option_changes_the_fit(crowd, as_it_was, method, option):
     others, value = CASES[method][option]
@@ -158,6 +158,7 @@ def an_optimizer(groups):
         ("svi", {"network_rate": 0.1}, "network_rate=0.1 would be ignored"),
         ("svi", NETWORK | {"network_rate": 0.1, "optimizer": an_optimizer}, "network_rate=0.1 would be ignored"),
         ("svi", NETWORK | {"weight_decay": 0.1, "optimizer": an_optimizer}, "weight_decay=0.1 would be ignored"),
+        ("svi", {"sweeps": 3}, "sweeps=3: .* leave out sweeps, or backend"),
         ("svi", {"epochs": 3}, "epochs=3 would be ignored: the story has no network"),
         ("svi", {"guide": "delta", "draws": 3}, "draws=3 would be ignored: the guide is a point"),
         ("nuts", {"epochs": 3}, "epochs=3 would be ignored: the story has no network"),

@@ -225,21 +225,8 @@ def lesson_of(labelled: ByRule, *, soft: bool) -> Annotations:
     teaches = (data.votes().sum(-1) > 0) | is_known
     q = q * teaches[:, None]
     task, label = np.nonzero(np.ones_like(q) if q.size <= MOST_ROWS else q > 0)
-    return data.replace(
-        task=task.astype(np.int32),
-        worker=None,
-        label=label.astype(np.int32),
-        count=q[task, label],
-        gold=None,
-        seconds=None,
-        mirrored=None,
-        evidence=None,
-        worker_features=None,
-        worker_feature_names=Ids(),
-        workers=Ids(),
-        abstentions=Ids(),
-        repeats="keep",
-    )
+    rows = {"task": task.astype(np.int32), "label": label.astype(np.int32), "count": q[task, label]}
+    return data.without_workers().replace(gold=None, evidence=None, abstentions=Ids(), **rows)
 
 
 def taught(annotations: Annotations, *, truth_prior: TruthPrior | None = None) -> None:

@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 from numpyro import handlers
 
-from ...data import AnnotationError, Annotations, Ids
+from ...data import AnnotationError, Annotations
 from ...data.errors import check_name
 from ...models import Classifier, Given, StoryError, TruthPrior
 from ...models.parts.classifier import is_torch_module
 from ...models.parts.kernels import SMALLEST
 from ...models.parts.truth_prior import ClassPrior, FixedPrevalence, by_name
+from .probabilities import refuse_others, values_of
 
 INFORMATIVE, UNINFORMATIVE = "informative", "uninformative"
 """Values of ``abstentions``."""
@@ -157,32 +158,10 @@ def probabilities_of(
         option: the argument's name, for messages.
 
     Raises:
-        AnnotationError: for an unknown task or class, another shape, or rows that are no probabilities.
+        AnnotationError: for an unknown task or class, another shape, a task with two rows, or rows that are no
+            probabilities.
     """
-    shape = (annotations.n_tasks, annotations.n_classes)
-    if isinstance(table, pd.DataFrame):
-        tasks = annotations.tasks.index_of(list(table.index))
-        classes = annotations.classes.index_of(list(table.columns))
-        _refuse_unknown(option, "task", table.index, tasks, annotations.tasks)
-        _refuse_unknown(option, "class", table.columns, classes, annotations.classes)
-        values = np.full(shape, 1 / shape[1], dtype=np.float32)
-        values[tasks] = 0.0
-        values[np.ix_(tasks, classes)] = table.to_numpy(dtype=np.float32)
-    else:
-        values = np.asarray(table, dtype=np.float32)
-        if values.shape != shape:
-            raise AnnotationError(f"{option} has shape {values.shape}; (tasks, classes) = {shape} is needed")
-    bad = ~(np.isfinite(values).all(-1) & (values >= 0).all(-1) & (np.abs(values.sum(-1) - 1) < 1e-3))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise AnnotationError(
-            f"{option} of task {annotations.tasks[row]!r} is {values[row].tolist()}: no probabilities; "
-            f"numbers from 0 that sum to 1 over the classes {list(annotations.classes)} are needed"
-        )
-    return values
-
-
-def _refuse_unknown(option: str, kind: str, names: pd.Index, codes: np.ndarray, known: Ids) -> None:
-    if (codes < 0).any():
-        name = names.tolist()[int(np.argmax(codes < 0))]
-        raise AnnotationError(f"{option}: {kind} {name!r} is not in the annotations; known are {list(known[:5])} …")
+    given = table if isinstance(table, pd.DataFrame) else np.asarray(table)
+    values = values_of(option, given, annotations, empty=(1 / annotations.n_classes, 0.0))
+    refuse_others(values, lambda row: f"{option} of task {annotations.tasks[row]!r}", annotations.classes)
+    return values.astype(np.float32)

@@ -1,6 +1,6 @@
 """Probabilities that models give the classes, as the annotations carry them for :mod:`.model_probabilities`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
@@ -14,6 +14,7 @@ Probabilities = Table | Mapping[str, Table] | None
 
 ALONE = "model"  # the name of a model that is given without one
 REFERENCE = 4096  # tasks at the most over which a model's shares of the classes are taken
+MISSING = ", or NaN alone where they are missing"
 LEAST = (1e-30, 1e-3)  # what takes the place of a zero lies between these
 
 
@@ -53,35 +54,41 @@ def with_probabilities(annotations: Annotations, probabilities: Probabilities = 
 def _scores(name: str, table: Any, annotations: Annotations) -> np.ndarray:
     """A model's centred log-probabilities of all tasks, ``(N, K)``, NaN where it has none."""
     option = f"probabilities of {name!r}"
-    values = _values(option, table, annotations)
+    values = values_of(option, table, annotations)
     is_missing = np.isnan(values).all(-1)
     if is_missing.all():
         raise AnnotationError(f"{option} are missing for all tasks; give a row of probabilities for each task seen")
     rows = np.where(is_missing[:, None], 1 / annotations.n_classes, values)
-    bad = ~(np.isfinite(rows).all(-1) & (rows >= 0).all(-1) & (np.abs(rows.sum(-1) - 1) < 1e-3))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise AnnotationError(
-            f"{option}: those of task {annotations.tasks[row]!r} are {values[row].tolist()}: no probabilities; numbers "
-            f"from 0 that sum to 1 over the classes {list(annotations.classes)} are needed, or NaN alone where they "
-            "are missing"
-        )
+    refuse_others(rows, lambda row: f"{option}: those of task {annotations.tasks[row]!r}", annotations.classes, MISSING)
     positive = values[values > 0]
     logs = np.log(np.where(rows > 0, rows, np.clip(positive.min() / 2, *LEAST)))
     logs = np.maximum(logs, np.log(LEAST[0]))
     return np.where(is_missing[:, None], np.nan, logs - logs.mean(-1, keepdims=True)).astype(np.float32)
 
 
-def _values(option: str, table: Any, annotations: Annotations) -> np.ndarray:
-    """The numbers of a table in the order of the annotations, ``(N, K)``, NaN where there are none."""
+def values_of(
+    option: str, table: Any, annotations: Annotations, *, empty: tuple[float, float] = (np.nan, np.nan)
+) -> np.ndarray:
+    """The numbers of a table in the order of the annotations, ``(N, K)``.
+
+    Args:
+        option: what it is, for messages.
+        table: a frame with tasks as index, or as the column ``task``, and classes as columns; or an array ``(N, K)``.
+        annotations: whose tasks and classes these are.
+        empty: the numbers of a task that a frame does not have, and of a class; NaN where all classes are needed.
+
+    Raises:
+        AnnotationError: no table, an unknown task or class, another shape, a task with two rows, a class that is
+            missing and needed, or a cell that is no number.
+    """
     shape = (annotations.n_tasks, annotations.n_classes)
     if isinstance(table, np.ndarray | jax.Array):
         if np.shape(table) != shape:
-            raise AnnotationError(f"{option} have the shape {np.shape(table)}; (tasks, classes) = {shape} is needed")
+            raise AnnotationError(f"{option}: the shape is {np.shape(table)}; (tasks, classes) = {shape} is needed")
         return _numbers(option, np.asarray(table))
     if not isinstance(table, pd.DataFrame):
         raise AnnotationError(
-            f"{option} are a {type(table).__name__}; a frame with tasks as index and classes as columns, or an array "
+            f"{option}: got a {type(table).__name__}; a frame with tasks as index and classes as columns, or an array "
             f"(tasks, classes) = {shape}, is needed"
         )
     if "task" in table.columns and "task" not in annotations.classes:
@@ -101,11 +108,34 @@ def _values(option: str, table: Any, annotations: Annotations) -> np.ndarray:
         raise AnnotationError(
             f"{option}: the column {unknown!r} is no class; the classes are {list(annotations.classes)}"
         )
-    if missing := [name for place, name in enumerate(annotations.classes) if place not in set(classes.tolist())]:
+    missing = [name for place, name in enumerate(annotations.classes) if place not in set(classes.tolist())]
+    if missing and np.isnan(empty[1]):
         raise AnnotationError(f"{option} lack a column for the class {missing[0]!r}; give 0 where it is never likely")
-    values = np.full(shape, np.nan)
+    values = np.full(shape, empty[0])
+    values[tasks] = empty[1]
     values[np.ix_(tasks, classes)] = _numbers(option, table.to_numpy())
     return values
+
+
+def refuse_others(rows: np.ndarray, place: Callable[[int], str], classes: Iterable[Any], more: str = "") -> None:
+    """Refuse rows that are no probabilities of the classes.
+
+    Args:
+        rows: ``(n, K)``.
+        place: says where a row is, for the message.
+        classes: the K classes.
+        more: what else would be accepted.
+
+    Raises:
+        AnnotationError: with the first such row.
+    """
+    bad = ~(np.isfinite(rows).all(-1) & (rows >= 0).all(-1) & (np.abs(rows.sum(-1) - 1) < 1e-3))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise AnnotationError(
+            f"{place(row)}: {rows[row].tolist()} are no probabilities; numbers from 0 that sum to 1 over the classes "
+            f"{list(classes)} are needed{more}"
+        )
 
 
 def _numbers(option: str, values: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from ...data.gold import resolve_gold, resolve_inclusion
 from ...data.kinds import NOMINAL, Kind
 from ...data.majority import right_shares
 from ...data.questions import QUESTION, ids_of_index
+from ..densities.probabilities import refuse_others
 from ..fitted.posterior import Posterior
 
 
@@ -179,13 +180,7 @@ def _of_frame(frame: pd.DataFrame, gold: Any, needed: bool) -> TasksWithGold:
     if gold is None and needed:
         raise AnnotationError("a frame of probabilities carries no gold labels; give gold={task: label, …}")
     values = frame.to_numpy(dtype=float)
-    bad = ~(np.isfinite(values).all(-1) & (values >= 0).all(-1) & (np.abs(values.sum(-1) - 1) < 1e-3))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise AnnotationError(
-            f"task {frame.index[row]!r} has {values[row].tolist()}, no probabilities; numbers from 0 that sum to 1 "
-            f"over the classes {frame.columns.tolist()} are needed"
-        )
+    refuse_others(values, lambda row: f"task {frame.index[row]!r}", frame.columns)
     tasks, classes = ids_of_index(frame.index), Ids(frame.columns, what="classes")
     known = np.full(len(frame), -1) if gold is None else resolve_gold(gold, tasks, classes)
     drawn = None if gold is None else resolve_inclusion(gold, tasks, classes)

@@ -78,10 +78,11 @@ def test_gold_holds_in_every_engine_and_is_not_used_unasked(annotations, method)
     [
         ({"gold": {"t9": "x"}}, "t9"),
         ({"gold": {"t1": "z"}}, "z"),
-        ({"evidence": np.ones((3, 2))}, r"task 't1' is \[1.0, 1.0\]: no probabilities"),
-        ({"evidence": np.ones((2, 2))}, r"shape \(2, 2\); \(tasks, classes\) = \(3, 2\)"),
+        ({"evidence": np.ones((3, 2))}, r"task 't1': \[1.0, 1.0\] are no probabilities"),
+        ({"evidence": np.ones((2, 2))}, r"shape is \(2, 2\); \(tasks, classes\) = \(3, 2\)"),
         ({"evidence": pd.DataFrame([[0.5, 0.5]], index=["t9"], columns=["x", "y"])}, "task 't9' is not in"),
-        ({"evidence": pd.DataFrame([[0.5, 0.5]], index=["t1"], columns=["x", "q"])}, "class 'q' is not in"),
+        ({"evidence": pd.DataFrame([[0.5, 0.5]], index=["t1"], columns=["x", "q"])}, "column 'q' is no class"),
+        ({"evidence": pd.DataFrame([[0.5, 0.5]] * 2, ["t1", "t1"], ["x", "y"])}, "task 't1' has two rows"),
         ({"evidence": np.array([[np.nan, 1], [0.5, 0.5], [0.5, 0.5]])}, "no probabilities"),
     ],
 )

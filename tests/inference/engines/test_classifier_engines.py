@@ -364,11 +364,11 @@ def with_row(table, task, value):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.rename(index={7: "seven"}), "truth_prior: task 'seven' is not in the annotations"),
-        (lambda t: t.rename(columns={2: 9}), "truth_prior: class .*9.* is not in the annotations"),
-        (lambda t: with_row(t, 7, 0.5), r"truth_prior of task 7 is \[0.5, 0.5, 0.5\]: no probabilities"),
-        (lambda t: with_row(t, 7, np.nan), "truth_prior of task 7 is .*nan.*: no probabilities"),
-        (lambda t: t.to_numpy(), r"truth_prior has shape \(118, 3\); \(tasks, classes\) = \(120, 3\) is needed"),
+        (lambda t: t.rename(index={7: "seven"}), "truth_prior: the task 'seven' is not in the annotations"),
+        (lambda t: t.rename(columns={2: 9}), "truth_prior: the column .*9.* is no class"),
+        (lambda t: with_row(t, 7, 0.5), r"truth_prior of task 7: \[0.5, 0.5, 0.5\] are no probabilities"),
+        (lambda t: with_row(t, 7, np.nan), "truth_prior of task 7: .*nan.* are no probabilities"),
+        (lambda t: t.to_numpy(), r"truth_prior: the shape is \(118, 3\); \(tasks, classes\) = \(120, 3\) is needed"),
     ],
 )
 def test_given_probabilities_that_do_not_fit_are_refused_by_name(annotations, given, change, message):

@@ -419,7 +419,7 @@ def test_what_has_no_labels_is_refused(crowd):
     annotations, truth = crowd
     with pytest.raises(TypeError, match=r"a fit with labels .* got a Annotations"):
         cp.estimate(annotations, truth)
-    with pytest.raises(AnnotationError, match=r"task 't0' has \[0.7, 0.7\], no probabilities"):
+    with pytest.raises(AnnotationError, match=r"task 't0': \[0.7, 0.7\] are no probabilities"):
         cp.estimate(pd.DataFrame({0: [0.7], 1: [0.7]}, index=["t0"]), {"t0": 0})
     with pytest.raises(AnnotationError, match=r"gold: .*no gold labels"):
         cp.estimate(pd.DataFrame({0: [0.7], 1: [0.3]}, index=["t0"]), annotations)

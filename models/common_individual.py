@@ -56,7 +56,6 @@ from .parts.whole_sums import over_all
 
 DIAGONAL, COIN, EMBEDDING, SPREAD = 2.0, 1.0, 20, 5.0  # where nothing is given
 KERNEL = 2.0  # free kernels start at so many times the identity
-DEVIATION = "standard deviation"
 
 
 def common_individual(
@@ -130,7 +129,7 @@ def common_individual(
         refuse_probabilities(annotations, "and common_individual(truth='answer') has no annotations that share a truth")
         log_probs = by_classifier("common_individual(truth='answer')", annotations, truth_prior)
     if free:
-        common, individual = _free(annotations, positive("spread", SPREAD if spread is None else spread, DEVIATION))
+        common, individual = _free(annotations, positive("spread", SPREAD if spread is None else spread))
         mixed = common
     else:
         right = DIAGONAL if diagonal is None else diagonal
@@ -274,7 +273,7 @@ def _switch(
         hidden = None if options["hidden"] is None else whole("hidden", options["hidden"])
         workers, of_tasks = unit_embeddings(annotations, size, hidden, bias=options["bias"] is not None)
         if options["temperature"] is not None:
-            workers = workers / positive("temperature", options["temperature"], "temperature")
+            workers = workers / positive("temperature", options["temperature"])
         return workers, of_tasks, None
     even = jnp.full(2, positive("coin", COIN if coin is None else coin))
     infer = {"event_dims": ["is_common"], "exact_step": not free}

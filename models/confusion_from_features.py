@@ -29,7 +29,6 @@ who err alike; a likelihood has no such weights, and ``shared_error=True`` is th
 """
 
 import math
-from numbers import Real
 from typing import Any, Literal
 
 import jax
@@ -41,6 +40,7 @@ from jax import Array
 
 from ..data import Annotations
 from ..data.errors import check_name
+from ..data.numbers import real_number
 from .parts.concentration import positive, whole
 from .parts.confusion_logits import AddedLogits, NetworkLogits, through_hidden
 from .parts.derived import derived
@@ -53,7 +53,6 @@ from .parts.truth import named_workers, needed_features, observe, tasks
 from .parts.truth_prior import TruthPrior, differs_by_task
 
 EMBEDDING = 16
-DEVIATION = "standard deviation"
 
 
 def confusion_from_features(
@@ -105,7 +104,7 @@ def confusion_from_features(
     check_name("truth", truth, ("shared", "answer"))
     by_task = checked_by_task(annotations, by_task, differs_by_task(truth_prior, annotations))
     sizes = checked_sizes(hidden, embedding)
-    width = positive("spread", spread, DEVIATION)
+    width = positive("spread", spread)
     log_probs: Any = truth_prior
     if truth == "answer":
         name = "confusion_from_features(truth='answer')"
@@ -162,8 +161,7 @@ def diagonal_log_odds(accuracy: float, n_classes: np.ndarray) -> Any:
     """
     if isinstance(accuracy, jax.core.Tracer):
         return jnp.log(accuracy * (n_classes - 1) / (1 - accuracy))
-    if not (isinstance(accuracy, Real) and 0 < accuracy < 1):
-        raise StoryError(f"accuracy={accuracy!r}: a probability above 0 and below 1 is needed")
+    accuracy = real_number("accuracy", accuracy, above=0, below=1, error=StoryError)
     return np.log(accuracy * (n_classes - 1) / (1 - accuracy))
 
 

@@ -72,7 +72,7 @@ def graded_response(
     """
     n_workers, n_classes = named_workers(annotations), ordered_classes(annotations)
     truth_prior = OF_LEVELS if truth_prior is None and annotations.scored else truth_prior
-    usual, apart = jnp.log(positive("step", step, "distance")), positive("spread", spread, "scale")
+    usual, apart = jnp.log(positive("step", step)), positive("spread", spread)
     steps = dist.Normal(usual, SCALE).expand([n_classes - 1]).to_event(1)
     place = places(numpyro.sample("step", steps, infer={"event_dims": ["gap"]}))
     n_levels = annotations.n_levels

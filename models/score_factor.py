@@ -35,8 +35,9 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ..data import Annotations
+from ..data.numbers import real_number
 from ..data.padding import n_real_workers
-from .parts.concentration import finite, positive, whole
+from .parts.concentration import positive, whole
 from .parts.derived import derived
 from .parts.factor import crowd_cuts, equal_cuts, even_grid, grid, joint_shares, score_rows
 from .parts.simulated_inputs import in_order, simulated_with
@@ -89,7 +90,7 @@ def score_factor(
     if validity is None:
         validity = VALIDITY["of levels" if are_levels else "of its own classes"]
     usual, valid = (jnp.arctanh(_correlation(*each)) for each in (("loading", loading), ("validity", validity)))
-    apart = positive("spread", spread, "scale")
+    apart = positive("spread", spread)
     at = (even_grid if are_levels else grid)(whole("points", points))
     shares = dist.Normal(0.0, 1.0).expand([annotations.n_levels]).to_event(1)
     common = numpyro.sample("common", shares, infer={"event_dims": ["annotation"]})
@@ -120,7 +121,4 @@ def _correlation(name: str, value: float) -> float | Array:
     Raises:
         StoryError: it is not between −1 and 1.
     """
-    value = finite(name, value)
-    if not isinstance(value, Array) and not -1 < value < 1:
-        raise StoryError(f"{name}={value!r} is no correlation; a number between -1 and 1 is needed")
-    return value
+    return value if isinstance(value, Array) else real_number(name, value, above=-1, below=1, error=StoryError)

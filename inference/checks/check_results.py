@@ -10,7 +10,7 @@ import pandas as pd
 
 from ...data.cards import BLUE, ORANGE, bar, card, marked, never_raising, table
 from ...data.errors import check_name
-from ..fitted.intervals import INTERVAL
+from ..fitted.intervals import INTERVAL, checked_tail
 
 LEVEL = 0.05  # adjusted p-value below which a unit is flagged
 COLUMNS = {"observed": float, "replicated": float, "low": float, "high": float, "p_value": float}
@@ -140,9 +140,8 @@ def central(replicated: np.ndarray, interval: float) -> np.ndarray:
     Raises:
         ValueError: `interval` is not between 0 and 1.
     """
-    if not 0 < interval < 1:
-        raise ValueError(f"interval={interval}: a share of the replicates lies between 0 and 1, such as 0.9")
-    return np.quantile(replicated, [(1 - interval) / 2, (1 + interval) / 2], axis=(0, 1))
+    tail = checked_tail(interval)
+    return np.quantile(replicated, [tail, 1 - tail], axis=(0, 1))
 
 
 def _at_least(replicated: np.ndarray, observed: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from jax import Array
 from scipy.special import rel_entr
 
 from ...data.arrays import counts
+from ...data.numbers import real_number
 from ..densities.enumerated import Parameters
 from ..densities.prior import log_prior_to_scale
 from ..densities.programs import compiled
@@ -79,8 +80,7 @@ def prior_sensitivity(fit: Posterior | Fitted, *, threshold: float = THRESHOLD, 
         ValueError: the fit is a point, or `threshold` is not positive.
     """
     fitted = fitted_of(fit)
-    if not threshold > 0:
-        raise ValueError(f"threshold={threshold!r}: a positive number is needed, such as {THRESHOLD}")
+    threshold = real_number("threshold", threshold, above=0)
     if not fitted.has_draws:
         raise ValueError(
             f"the fit by {fitted.method} is one point, and power-scaling weighs draws of the posterior; fit with "

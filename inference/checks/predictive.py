@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.errors import check_name
-from ...data.numbers import truth_value, whole_number
+from ...data.numbers import real_number, truth_value, whole_number
 from ...models import Classifier, Story, TruthPrior, find_story
 from ...models.parts.classifier import Network
 from ..densities.evidence import with_truth_prior
@@ -98,8 +98,8 @@ def check(
     truth_value("progress", progress)
     draws, replicates = whole_number("draws", draws, 1), whole_number("replicates", replicates, 2)
     check_name("value of truth", truth, get_args(NewTruth))
-    if weaker_prior is not None and not 0 < weaker_prior < 1:
-        raise ValueError(f"weaker_prior={weaker_prior!r}: a number between 0 and 1 is needed, such as 0.1")
+    if weaker_prior is not None:
+        real_number("weaker_prior", weaker_prior, above=0, below=1)
     source = posterior_of(fit)
     design = source.annotations.expanded()
     title = f"Posterior predictive checks of {source.story}: {draws} draws, {replicates} replicates of each"

@@ -24,6 +24,7 @@ from ..densities.sites import parameter_dims
 from ..engines import em, nuts
 from ..engines.climber import advance
 from ..engines.em_climber import EMClimber
+from ..fitted.intervals import checked_tail
 from ..sources.memory import InMemory
 
 FEW_STEPS = 10_000  # of all chains together, up to which a program that is compiled quickly is done sooner
@@ -76,9 +77,7 @@ class Ranks(NamedTuple):
         Raises:
             ValueError: `interval` is not between 0 and 1.
         """
-        if not 0 < interval < 1:
-            raise ValueError(f"interval={interval}: the mass of an interval lies between 0 and 1, such as 0.95")
-        beyond = round((self.n_draws + 1) * (1 - interval) / 2)
+        beyond = round((self.n_draws + 1) * checked_tail(interval))
         return self.ranks.apply(lambda rank: rank.between(beyond, self.n_draws - beyond).mean()).rename("coverage")
 
 

@@ -11,6 +11,7 @@ from numpyro import handlers
 from ...data import Annotations, Ids, unknown_name
 from ...data.abstentions import abstentions_of
 from ...data.features import resolve_features, resolve_worker_features
+from ...data.numbers import real_number, whole_number
 from ...models import Story, find_story
 from ...models.parts.abstaining import SITE
 from ...models.parts.general import apply_parts
@@ -80,9 +81,8 @@ def simulate(
     program = find_story(story)
     n_classes = simulated_classes(program) if n_classes is None else n_classes
     _check_sizes(n_tasks, n_workers, n_classes, annotations_per_task)
-    for name, value, most in (("tail", tail, np.inf), ("gold", gold, 1.0)):
-        if not 0 <= value <= most:
-            raise ValueError(f"{name}={value!r}: a number from 0{f' to {most:g}' if most < np.inf else ''} is needed")
+    real_number("tail", tail, 0)
+    real_number("gold", gold, 0, 1)
     tasks, workers = Ids.range(n_tasks), Ids.range(n_workers)
     if features is not None:
         features = resolve_features(features, tasks, noun="task", column="task", ordered=True)
@@ -120,10 +120,8 @@ def simulate(
 
 
 def _check_sizes(n_tasks: int, n_workers: int, n_classes: int, annotations_per_task: int | None) -> None:
-    least = {"n_tasks": (n_tasks, 1), "n_workers": (n_workers, 1), "n_classes": (n_classes, 2)}
-    for name, (value, smallest) in least.items():
-        if value < smallest:
-            raise ValueError(f"{name}={value!r}: a whole number from {smallest} is needed")
+    for name, value, least in (("n_tasks", n_tasks, 1), ("n_workers", n_workers, 1), ("n_classes", n_classes, 2)):
+        whole_number(name, value, least)
     if annotations_per_task is not None and not 1 <= annotations_per_task <= n_workers:
         raise ValueError(
             f"annotations_per_task={annotations_per_task!r}: 1 to {n_workers} workers can annotate a task, or "
@@ -135,8 +133,9 @@ def _rates(rate: float | None, n_workers: int, n_classes: int, n_abstentions: in
     """The parameter ``abstention`` where all workers abstain at one rate; nothing where rates are drawn."""
     if rate is None:
         return {}
-    if not 0 <= rate <= 1 or not n_abstentions:
-        raise ValueError(f"abstain_rate={rate!r}: a number from 0 to 1 is needed, and abstain= with a value at least")
+    rate = real_number("abstain_rate", rate, 0, 1)
+    if not n_abstentions:
+        raise ValueError(f"abstain_rate={rate!r}: abstain= with a value at least is needed")
     row = np.r_[1 - rate, np.full(n_abstentions, rate / n_abstentions)]
     return {SITE: np.broadcast_to(row, (n_workers, n_classes, 1 + n_abstentions))}
 

@@ -18,6 +18,7 @@ import optax
 from jax import Array
 
 from ...data import Annotations
+from ...data.numbers import real_number
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters, density
@@ -320,8 +321,7 @@ def batch_size(annotations: Annotations, settings: EMSettings) -> int:
     size = min(BATCH, annotations.n_tasks) if settings.batch_size is None else settings.batch_size
     if not (isinstance(size, int | np.integer) and 1 <= size <= annotations.n_tasks):
         raise ValueError(f"batch_size={size!r}: there are {annotations.n_tasks} tasks; give 1 to that many, or None")
-    if not 0 <= settings.held_out < 1:
-        raise ValueError(f"held_out={settings.held_out!r}: a share of the annotations, 0 to below 1, is needed")
+    real_number("held_out", settings.held_out, 0, below=1)
     return int(size)
 
 

@@ -5,6 +5,7 @@ import pandas as pd
 
 from ...data import AnnotationError
 from ...data.kinds import NOMINAL, Kind
+from ...data.numbers import real_number
 
 
 def decide(
@@ -73,8 +74,7 @@ def decide(
 def _positive_class(threshold: float, positive: object, classes: list) -> int:
     if len(classes) != 2:
         raise ValueError(f"threshold={threshold} needs two classes, these are {len(classes)}: {classes}; give costs")
-    if not 0 <= threshold <= 1:
-        raise ValueError(f"threshold={threshold}: a probability, 0 to 1, is needed")
+    real_number("threshold", threshold, 0, 1)
     positive = classes[1] if positive is None else positive
     if positive not in classes:
         raise ValueError(f"positive={positive!r} is no class; the classes are {classes}")

@@ -2,10 +2,11 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from numbers import Real
 
 import numpy as np
 from scipy import special
+
+from ...data.numbers import real_number
 
 INTERVAL = 0.9  # the mass of every interval, unless another is asked for
 FINEST = 2**40  # steps between 0 and 1 in which a share is looked for
@@ -18,9 +19,7 @@ def checked_tail(interval: float) -> float:
     Raises:
         ValueError: the interval's mass is not between 0 and 1.
     """
-    if not isinstance(interval, Real) or not 0 < interval < 1:
-        raise ValueError(f"interval={interval!r}: the mass of an interval lies between 0 and 1, such as 0.9")
-    return (1 - interval) / 2
+    return (1 - real_number("interval", interval, above=0, below=1)) / 2
 
 
 def of_draws(draws: np.ndarray, interval: float, holding: np.ndarray | float | None = None) -> np.ndarray:

@@ -10,6 +10,7 @@ from ...data import AnnotationError, Ids, UnknownNameError, unknown_name
 from ...data.columns import type_hint
 from ...data.description import count_text
 from ...data.ids import one_or_several
+from ...data.numbers import whole_number
 from ...data.questions import of_each_question, workers_noun
 from ..fitted.posterior import Posterior
 from ..fitted.workers import fitted_scores
@@ -65,8 +66,7 @@ def refuse_unnamed(fit: Posterior) -> None:
 
 def most_annotations(scores: pd.DataFrame, limit: int) -> list[int]:
     """Positions of the workers with the most annotations; of equal numbers those that come first among the workers."""
-    if limit < 1:
-        raise ValueError(f"max_workers={limit}: a whole number from 1 is needed")
+    limit = whole_number("max_workers", limit, 1)
     return np.argsort(-scores["annotations"].to_numpy(), kind="stable")[:limit].tolist()
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.arrays import cross_counts
+from ...data.numbers import real_number
 from ..fitted.confusions import mean_confusions
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, fitted_of
@@ -96,8 +97,7 @@ def empirical_confusions(
         AnnotationError: there are no gold labels.
         ValueError: `smoothing` is below 0 or not finite.
     """
-    if not 0 <= smoothing < np.inf:
-        raise ValueError(f"smoothing={smoothing!r}: a finite number from 0 is needed")
+    smoothing = real_number("smoothing", smoothing, 0)
     annotations = annotations if gold is None else annotations.with_gold(gold)
     if annotations.gold is None:
         raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}, or actual=")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ...data.errors import AnnotationError
+from ...data.numbers import whole_number
 
 STEP = 0.1
 """Width of the intervals that accuracies are shown by."""
@@ -38,8 +39,7 @@ def worker_groups(workers: pd.DataFrame, min_group: int) -> pd.DataFrame:
     Raises:
         AnnotationError: k is no whole number of at least 2, or there are fewer workers than k.
     """
-    if isinstance(min_group, bool) or not isinstance(min_group, int | np.integer) or min_group < 2:
-        raise AnnotationError(f"min_group={min_group!r}: a whole number of at least 2 is needed")
+    min_group = whole_number("min_group", min_group, 2, error=AnnotationError)
     if len(workers) < min_group:
         raise AnnotationError(
             f"min_group={min_group}: there are {len(workers)} workers, so that no group can be that large; leave the "

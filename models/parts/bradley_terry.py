@@ -116,7 +116,7 @@ class BradleyTerry(ClassPrior):
         if self.scale is None:
             scale = numpyro.sample("item_scale", dist.HalfNormal(USUAL_SCALE))
         else:
-            scale = positive("scale", self.scale, "standard deviation of scores")
+            scale = positive("scale", self.scale)
         effect = _normal("item_effect", {"item": n_items})
         return scale * (effect - effect.mean())
 
@@ -129,7 +129,7 @@ class BradleyTerry(ClassPrior):
                     "give cp.Annotations.from_comparisons(table, item_features=…)"
                 )
             return 0.0
-        slope = positive("slope", USUAL_SLOPE if self.slope is None else self.slope, "standard deviation of slopes")
+        slope = positive("slope", USUAL_SLOPE if self.slope is None else self.slope)
         x = jnp.asarray(annotations.item_features, dtype=float)
         differs = x.max(0) > x.min(0)
         units = jnp.where(differs, (x - x.mean(0)) / jnp.where(differs, x.std(0), 1.0), 0.0)
@@ -137,7 +137,7 @@ class BradleyTerry(ClassPrior):
 
     def _prompt_slope(self, by_prompt: float, annotations: Annotations) -> tuple[Array, Array]:
         """The change of each item's score by each feature of a task, ``(I, P)``, and these features, ``(N, P)``."""
-        spread = positive("by_prompt", by_prompt, "standard deviation of what tasks' features change in a score")
+        spread = positive("by_prompt", by_prompt)
         x = jnp.asarray(needed_features(annotations, f"BradleyTerry(by_prompt={by_prompt})"), dtype=float)
         if x.ndim != 2:
             raise StoryError(f"BradleyTerry(by_prompt=…): features of tasks have shape {x.shape[1:]}; give vectors")

@@ -6,7 +6,6 @@ With Dawid & Skene's workers it is the story of Raykar et al. (2010), whose :mat
 
 from __future__ import annotations
 
-import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +13,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import lru_cache, partial
-from numbers import Real
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeGuard, Union
 
@@ -29,7 +27,7 @@ from numpyro.infer.mcmc import MCMCKernel
 from numpyro.primitives import mutable
 
 from ...data import Annotations, unknown_name
-from ...data.numbers import truth_value
+from ...data.numbers import real_number, truth_value
 from .contract import promised
 from .story_error import StoryError
 from .truth import needed_features
@@ -122,10 +120,9 @@ class Classifier(ClassPrior):
         truth_value("batch_norm", self.batch_norm, error=StoryError)
         if not truth_value("bias", self.bias, error=StoryError) and self.network != "logistic":
             raise StoryError("bias=False is of network='logistic', and other networks have their own; leave it out")
-        if not (isinstance(self.dropout, Real) and 0 <= self.dropout < 1):
-            raise StoryError(f"dropout={self.dropout!r}: a share from 0 to below 1 is needed")
-        if self.prior is not None and not (isinstance(self.prior, Real) and 0 < self.prior < math.inf):
-            raise StoryError(f"prior={self.prior!r}: a standard deviation above 0, or None for no prior, is needed")
+        real_number("dropout", self.dropout, 0, below=1, error=StoryError)
+        if self.prior is not None:
+            real_number("prior", self.prior, above=0, error=StoryError)
 
     def __repr__(self) -> str:
         others = fields(self)[1:]

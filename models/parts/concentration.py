@@ -1,7 +1,5 @@
 """Dirichlet priors: concentrations of confusion matrices, pseudo-counts from workers' histories, shares of groups."""
 
-from numbers import Integral, Real
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,27 +9,19 @@ import pandas as pd
 from jax import Array
 
 from ...data import Annotations, Ids
+from ...data.numbers import real_number, whole_number
 from .story_error import StoryError
 
 COLUMNS = ["worker", "truth", "label", "count"]
 
 
-def positive(name: str, value: float, what: str = "concentration of a Dirichlet") -> float:
+def positive(name: str, value: float) -> float:
     """The number ``value`` itself; in compiled functions a number without a value yet, which is not checked.
-
-    Args:
-        name: of the hyperparameter.
-        value: the number.
-        what: it is, for the message.
 
     Raises:
         StoryError: it is not a positive, finite number.
     """
-    if isinstance(value, jax.core.Tracer):
-        return value
-    if not (isinstance(value, Real) and 0 < value < np.inf):
-        raise StoryError(f"{name}={value!r} is no {what}; a positive number is needed")
-    return float(value)
+    return value if isinstance(value, jax.core.Tracer) else real_number(name, value, above=0, error=StoryError)
 
 
 def finite(name: str, value: float) -> float:
@@ -40,11 +30,7 @@ def finite(name: str, value: float) -> float:
     Raises:
         StoryError: it is not a finite number.
     """
-    if isinstance(value, jax.core.Tracer):
-        return value
-    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
-        raise StoryError(f"{name}={value!r}: a finite number is needed")
-    return float(value)
+    return value if isinstance(value, jax.core.Tracer) else real_number(name, value, error=StoryError)
 
 
 def whole(name: str, value: int) -> int:
@@ -53,9 +39,7 @@ def whole(name: str, value: int) -> int:
     Raises:
         StoryError: it is not a whole number from 1.
     """
-    if not (isinstance(value, Integral) and not isinstance(value, bool) and value >= 1):
-        raise StoryError(f"{name}={value!r} is no number of things; a whole number from 1 is needed")
-    return int(value)
+    return whole_number(name, value, 1, error=StoryError)
 
 
 def diagonal_concentration(

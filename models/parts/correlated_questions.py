@@ -13,7 +13,6 @@ With enough kinds it is any distribution over the vector of a task's classes (a 
 """
 
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, ClassVar
 
 import jax
@@ -25,7 +24,7 @@ from jax.scipy.special import logsumexp
 
 from ...data import Annotations
 from ...data.questions import Units
-from .concentration import positive
+from .concentration import positive, whole
 from .kernels import SMALLEST
 from .own_classes import within
 from .starts import k_means, soft_votes
@@ -166,10 +165,8 @@ class CorrelatedQuestions(ClassPrior):
                 "truth_prior=CorrelatedQuestions() is of several questions about each task: bring annotations with "
                 "question=, all of them in memory and on one device"
             )
-        if not isinstance(self.kinds, Integral) or isinstance(self.kinds, bool) or self.kinds < 1:
-            raise StoryError(f"CorrelatedQuestions(kinds={self.kinds!r}): a whole number from 1 is needed")
         prior = positive("concentration", self.concentration)
-        n_kinds, n_questions = int(self.kinds), len(units.questions)
+        n_kinds, n_questions = whole("kinds", self.kinds), len(units.questions)
         shares = dist.Dirichlet(jnp.full(n_kinds, prior))
         share = numpyro.sample("kind_share", shares, infer={"event_dims": [DIM]})
         infer: dict[str, Any] = {"event_dims": ["truth"]}

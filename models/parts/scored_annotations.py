@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from ...data import Annotations
+from ...data.numbers import real_number
 from .emissions import Emission
 from .kernels import SMALLEST, sum_by_task
 from .story_error import StoryError
@@ -220,19 +219,8 @@ def focused(emission: Emission, focus: float) -> Emission:
     """
     if isinstance(focus, jax.core.Tracer):
         return Focused(emission, focus)
-    exponent = checked_focus(focus)
+    exponent = real_number("focus", focus, 0, error=StoryError)
     return Focused(emission, exponent) if exponent else emission
-
-
-def checked_focus(focus: float) -> float:
-    """The exponent of a focal loss itself.
-
-    Raises:
-        StoryError: it is not a finite number from 0.
-    """
-    if not (isinstance(focus, Real) and 0 <= focus < np.inf):
-        raise StoryError(f"focus={focus!r}: the exponent of the focal loss, a number from 0, is needed; 2 is usual")
-    return float(focus)
 
 
 def by_classifier(story: str, annotations: Annotations, truth_prior: TruthPrior | Array | None) -> Array:

@@ -58,7 +58,7 @@ class SmoothPrevalence(ClassPrior):
         if self.scale is None:
             scale = numpyro.sample("prevalence_scale", dist.LogNormal(jnp.log(USUAL), SPREAD))
         else:
-            scale = positive("scale", self.scale, "standard deviation of steps")
+            scale = positive("scale", self.scale)
         asked = annotations.question is not None
         with numpyro.plate("question", len(annotations.questions), dim=-1) if asked else nullcontext():
             steps = dist.Normal(0.0, 1.0).expand([n_classes - 1]).to_event(1)

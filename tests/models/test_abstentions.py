@@ -201,7 +201,7 @@ def test_one_rate_of_abstention_is_simulated_for_all():
     assert list(annotations.abstentions) == ["abstain"]
     np.testing.assert_allclose(theta["abstention"], np.broadcast_to([0.75, 0.25], (2, 2, 2)))
     assert (annotations.label == 2).mean() == pytest.approx(0.25, abs=5 * np.sqrt(0.25 * 0.75 / 8000))
-    with pytest.raises(ValueError, match=r"abstain_rate=1\.5: a number from 0 to 1"):
+    with pytest.raises(ValueError, match=r"abstain_rate=1\.5: a finite number from 0 to 1"):
         cp.simulate("one_coin", n_tasks=4, n_workers=2, abstain_rate=1.5)
 
 

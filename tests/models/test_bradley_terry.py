@@ -346,8 +346,8 @@ def test_features_that_are_not_there_or_are_no_vectors_are_named():
             r"BradleyTerry\(by_prompt=0.5\) needs features of the prompts.*from_comparisons\(",
         ),
         (images, BradleyTerry(by_prompt=0.5), r"shape \(2, 2\); give vectors"),
-        (with_features(annotations), BradleyTerry(slope=0.0), r"slope=0.0 is no standard deviation of slopes"),
-        (with_features(annotations), BradleyTerry(by_prompt="x"), r"by_prompt='x' is no standard deviation"),
+        (with_features(annotations), BradleyTerry(slope=0.0), r"slope=0\.0: a finite number above 0"),
+        (with_features(annotations), BradleyTerry(by_prompt="x"), r"by_prompt='x': a finite number above 0"),
     ):
         with pytest.raises(StoryError, match=message):
             cp.fit("one_coin", data, truth_prior=prior, progress=False)

@@ -248,10 +248,10 @@ def test_weights_and_statistics_are_as_precise_as_jax_is_told_to_be():
         ({"network": nnx.Linear}, "a flax.nnx module, or a function"),  # the class, not a module
         ({"hidden": 16}, r"hidden=16: the units of each hidden layer, such as \(128,\)"),
         ({"hidden": (16, 0)}, r"hidden=\(16, 0\): the units of each"),
-        ({"dropout": 1.0}, "dropout=1.0: a share from 0 to below 1"),
-        ({"dropout": "half"}, "dropout='half': a share from 0 to below 1"),
-        ({"prior": 0.0}, "prior=0.0: a standard deviation above 0, or None"),
-        ({"prior": np.inf}, "prior=inf: a standard deviation above 0, or None"),
+        ({"dropout": 1.0}, "dropout=1.0: a finite number from 0 and below 1"),
+        ({"dropout": "half"}, "dropout='half': a finite number from 0 and below 1"),
+        ({"prior": 0.0}, "prior=0.0: a finite number above 0"),
+        ({"prior": np.inf}, "prior=inf: a finite number above 0"),
     ],
 )
 def test_a_classifier_that_cannot_be_is_refused(options, message):

@@ -270,8 +270,8 @@ def test_every_option_changes_the_density(crowd, option, value, others):
         ({"by_task": False, "temperature": 0.5}, "temperature=0.5 would be ignored"),
         ({"share": 2.0}, "share=2.0 would be ignored: one group has all the weight"),
         ({"groups": 9}, "groups=9: there are 4 workers"),
-        ({"temperature": -1.0}, "temperature=-1.0 is no temperature; a positive number is needed"),
-        ({"hidden": 0}, "hidden=0 is no number of things"),
+        ({"temperature": -1.0}, "temperature=-1.0: a finite number above 0"),
+        ({"hidden": 0}, "hidden=0: a whole number from 1"),
     ],
 )
 def test_options_that_others_leave_without_an_effect_are_refused(crowd, options, message):

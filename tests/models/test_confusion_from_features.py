@@ -310,10 +310,10 @@ def test_a_network_finds_workers_who_are_good_at_different_tasks():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"accuracy": 1.0}, "accuracy=1.0: a probability above 0 and below 1"),
+        ({"accuracy": 1.0}, "accuracy=1.0: a finite number above 0 and below 1"),
         ({"accuracy": "high"}, "accuracy='high'"),
-        ({"spread": 0.0}, "spread=0.0 is no standard deviation"),
-        ({"hidden": 0}, "hidden=0 is no number"),
+        ({"spread": 0.0}, "spread=0.0: a finite number above 0"),
+        ({"hidden": 0}, "hidden=0: a whole number from 1"),
         ({"embedding": 3}, "embedding=3 would be ignored: .* give hidden= too"),
         ({"by_task": "yes"}, "by_task='yes': True, False or None"),
         ({"truth": "answer"}, "give classifier="),

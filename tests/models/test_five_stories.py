@@ -224,7 +224,7 @@ def test_reported_groups_are_what_their_tables_are(featured):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"groups": 0}, "groups=0 is no number of things; a whole number from 1"),
+        ({"groups": 0}, "groups=0: a whole number from 1"),
         ({"groups": 15}, "groups=15: there are 14 rows of annotations"),
         ({"membership": "workers"}, r"membership='workers': one of \['answer', 'worker'\]"),
         ({"gated": True, "membership": "worker"}, "needs membership='answer'"),

@@ -283,12 +283,12 @@ def test_annotations_to_a_task_share_its_subtype():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("mace", {"knows": 0}, "knows=0 is no concentration"),
+        ("mace", {"knows": 0}, "knows=0: a finite number above 0"),
         ("mace", {"habit": -1.0}, "habit=-1.0"),
         ("glad", {"ability_scale": 0.0}, "ability_scale=0.0"),
         ("glad", {"difficulty_scale": np.nan}, "difficulty_scale=nan"),
         ("hierarchical_dawid_skene", {"spread": 0}, "spread=0"),
-        ("worker_clusters", {"clusters": 0}, "clusters=0 .* a whole number from 1"),
+        ("worker_clusters", {"clusters": 0}, "clusters=0: a whole number from 1"),
         ("worker_clusters", {"clusters": 2.5}, "clusters=2.5"),
         ("worker_clusters", {"strength": -1}, "strength=-1"),
         ("independent_confusion_subtypes", {"subtypes": True}, "subtypes=True"),

@@ -183,10 +183,10 @@ def test_labels_of_levels_are_as_right_as_the_rounded_mean_and_agree_with_expect
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"validity": 1.0}, "validity=1.0 is no correlation"),
-        ({"loading": -2.0}, "loading=-2.0 is no correlation"),
-        ({"spread": 0.0}, "spread=0.0 is no scale"),
-        ({"points": 0}, "points=0 is no number"),
+        ({"validity": 1.0}, "validity=1.0: a finite number above -1 and below 1"),
+        ({"loading": -2.0}, "loading=-2.0: a finite number above -1"),
+        ({"spread": 0.0}, "spread=0.0: a finite number above 0"),
+        ({"points": 0}, "points=0: a whole number from 1"),
     ],
 )
 def test_options_that_cannot_be_are_refused(scores, options, message):

@@ -78,7 +78,7 @@ def test_a_history_that_does_not_fit_is_refused(tiny, history, message):
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_concentration_is_positive(value):
-    with pytest.raises(StoryError, match="a positive number is needed"):
+    with pytest.raises(StoryError, match="a finite number above 0 is needed"):
         diagonal_concentration(2, value, 1.0)
 
 

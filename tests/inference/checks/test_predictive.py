@@ -327,7 +327,7 @@ def test_a_check_that_the_story_fails_is_a_misfit_whatever_the_prior(copied):
 
 @pytest.mark.parametrize("power", [0, 1, -0.5])
 def test_a_prior_that_is_not_weaker_is_refused(em, power):
-    with pytest.raises(ValueError, match=f"weaker_prior={power}: a number between 0 and 1"):
+    with pytest.raises(ValueError, match=f"weaker_prior={power}: a finite number above 0 and below 1"):
         check(em, "votes", weaker_prior=power)
 
 

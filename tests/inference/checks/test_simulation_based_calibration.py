@@ -53,7 +53,7 @@ def test_coverage_is_the_share_of_actual_values_in_the_central_interval():
     ranks = pd.DataFrame({"even": np.tile(np.arange(80), 3), "ends": np.tile([0, 79], 120), "middle": 40})
     found = Ranks(ranks, 79, 0).coverage(0.95)
     np.testing.assert_allclose(found[["even", "ends", "middle"]], [0.95, 0.0, 1.0])
-    with pytest.raises(ValueError, match=r"interval=95: .* between 0 and 1"):
+    with pytest.raises(ValueError, match=r"interval=95: .* above 0 and below 1"):
         Ranks(ranks, 79, 0).coverage(95)
 
 

@@ -221,7 +221,7 @@ def test_tables_alone_may_be_trained_in_minibatches_which_are_ems_iterations(sep
         ({"batch_size": 151}, "batch_size=151: there are 150 tasks; give 1 to that many, or None"),
         ({"batch_size": 0}, "batch_size=0: there are 150 tasks"),
         ({"batch_size": 2.5}, "batch_size=2.5: there are 150 tasks"),
-        ({"held_out": 1.0}, "held_out=1.0: a share of the annotations, 0 to below 1"),
+        ({"held_out": 1.0}, "held_out=1.0: a finite number from 0 and below 1"),
     ],
 )
 def test_sizes_and_shares_that_cannot_be_are_refused(separable, options, message):

@@ -406,8 +406,8 @@ def test_one_gold_label_is_counted_as_one():
         ({"gold": None}, AnnotationError, "carry no gold labels; give gold="),
         ({"method": "ppi++"}, UnknownNameError, "unknown method 'ppi\\+\\+'; did you mean 'ppi'"),
         ({"of": "worker"}, UnknownNameError, "unknown value of of 'worker'.*tasks, population"),
-        ({"interval": 90}, ValueError, "interval=90: the mass of an interval lies between 0 and 1"),
-        ({"interval": "w0"}, ValueError, "interval='w0': the mass of an interval lies between 0 and 1"),
+        ({"interval": 90}, ValueError, "interval=90: a finite number above 0 and below 1"),
+        ({"interval": "w0"}, ValueError, "interval='w0': a finite number above 0 and below 1"),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_name(crowd, fit, options, error, message):

@@ -193,6 +193,6 @@ def test_every_row_of_the_groups_stands_for_k_workers_of_whom_the_same_is_shown(
 def test_groups_are_refused_that_are_none(fit):
     with pytest.raises(AnnotationError, match="there are 4 workers"):
         fit.worker_groups(5)
-    with pytest.raises(AnnotationError, match="at least 2"):
+    with pytest.raises(AnnotationError, match="min_group=1: a whole number from 2"):
         fit.worker_groups(1)
     assert fit.worker_groups(2)["workers"].sum() == 4

@@ -24,6 +24,7 @@ from ...data import Annotations
 from .augmented import A_VARIATE, GRADIENT, LONGEST, NUMBERS, Draws, Steps, has_parts, size_of
 from .enumerated import Parameters
 from .model import Model
+from .programs import compiled
 
 MOST = 100  # sweeps of a chain: on forty tasks with four annotations each, labels do not change any more
 FEWEST = 15  # unless it is asked for: after fewer, chains remember where they began
@@ -132,8 +133,8 @@ def _after(
     """Return ``n`` draws after sweeps from where each chain is, the second half of them at the votes."""
     n_chains = len(next(iter(now.values())))
     kept = kept_sweeps(n_sweeps, -(-n // n_chains))
-    of_steps, of_rows = jax.random.split(key)
-    rng = np.random.default_rng(np.asarray(jax.random.bits(of_rows, (4,))))
+    of_steps, of_rows = _keys(key)
+    rng = np.random.default_rng(np.asarray(of_rows))
     on_votes = np.arange(n_chains) >= n_chains / 2
     leap, found = LONGEST, []
     now = {name: np.asarray(value) for name, value in now.items()}
@@ -147,6 +148,13 @@ def _after(
     return Swept(
         {name: value.reshape(-1, *value.shape[2:])[chosen] for name, value in by_chain.items()}, n_sweeps, n_chains
     )
+
+
+@compiled(once=True)
+def _keys(key: Array) -> tuple[Array, Array]:
+    """The random key of all steps, and what seeds the rows; as one program, where each operation would be its own."""
+    of_steps, of_rows = jax.random.split(jax.random.fold_in(key, 1))  # which the guide's draws are not of
+    return of_steps, jax.random.bits(of_rows, (4,))
 
 
 def planned(n: int, sweeps: int | None, affordable: int) -> tuple[int, int]:

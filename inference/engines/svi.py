@@ -242,7 +242,7 @@ def run(
     fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
     found = facts(losses)
     if isinstance(data, Annotations) and settings.sweeps != 0 and not (in_parts or is_point):
-        draws, of_sweeps = _swept(model, data, draws, fixed, jax.random.fold_in(draw_key, 1), settings, progress)
+        draws, of_sweeps = _swept(model, data, draws, fixed, draw_key, settings, progress)
         found |= of_sweeps
     return Outcome(draws, fixed, without_gaps(losses), {}, found, is_point)
 

@@ -11,7 +11,6 @@ it may move them by more (``benchmarks/averaged_labels.py``).
 
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from ...data import Annotations
@@ -53,7 +52,7 @@ def averaged_labels(fitted: Fitted, at_mode: np.ndarray) -> AveragedLabels | Non
     if sweeps is None and per_parameter >= THIN:
         return None
     mode = {name: np.asarray(value)[0, 0] for name, value in seen.draws.items()}
-    key = jax.random.fold_in(key_of(fitted.settings["seed"]), 1)
+    key = key_of(fitted.settings["seed"])
     found = swept_from(fitted.model, seen.annotations, mode, seen.fixed, key, sweeps=sweeps)
     if found is None:
         return None

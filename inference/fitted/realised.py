@@ -77,7 +77,7 @@ def realised_accuracy_draws(
     if open_.any():
         seen = fitted.thinned(n_parameters).at_size
         of_tasks = (longer(by_task, seen.annotations.n_tasks, False) for by_task in (misled.told[open_], counts))
-        drawn: np.ndarray = np.asarray(_right(seen, _Drawing(key_of(seed), shares.T, *of_tasks)), float)
+        drawn: np.ndarray = np.asarray(_right(seen, shares.T, _Drawing(key_of(seed), *of_tasks)), float)
         right += drawn.swapaxes(0, 1).reshape(-1, drawn.shape[-1])[:n, : annotations.n_workers]
     return right / _n_or_nan(total)
 
@@ -109,10 +109,9 @@ def _right_of_sure(fitted: Fitted, sure: np.ndarray, shares: np.ndarray, rng: np
 
 
 class _Drawing(NamedTuple):
-    """Inputs for drawing truths, beside the story; D parameter draws, R truths at each."""
+    """Inputs for drawing truths, beside the story and the shares of misled tasks."""
 
     key: Array
-    misled: Array | np.ndarray  # shares of misled tasks, (D, R)
     told: Array | np.ndarray  # tasks that mislead nobody, (N,)
     counted: Array | np.ndarray  # whether a task's annotations count, (N,)
 
@@ -137,8 +136,9 @@ def _other(key: Array, truth: Array, data: Annotations) -> Array:
     return (truth + farther) % data.n_classes
 
 
-@compiled(once=True)
-def _right(fitted: Fitted, drawing: _Drawing) -> Array:
+@compiled(once=True, times="misled")
+def _right(fitted: Fitted, misled: Array | np.ndarray, drawing: _Drawing) -> Array:
+    """Numbers of right annotations, ``(D, R, J)``, at D draws of the parameters with R shares of misled tasks each."""
     data, label = of_classes(fitted.annotations, jnp.asarray(fitted.annotations.label))
     if data.scored:  # a level counts as the class that it lies in
         label = jnp.asarray(verdicts(data.n_levels, data.n_classes))[label - data.n_classes]
@@ -159,5 +159,5 @@ def _right(fitted: Fitted, drawing: _Drawing) -> Array:
 
         return jax.lax.map(of_truth, (keys, shares))
 
-    keys = jax.random.split(drawing.key, drawing.misled.shape)
-    return jax.lax.map(at_parameters, (fitted.flat_draws, keys, drawing.misled))
+    keys = jax.random.split(drawing.key, misled.shape)
+    return jax.lax.map(at_parameters, (fitted.flat_draws, keys, misled))

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from ...data import Annotations
+from ...data.numbers import real_number
 from ...models import SmoothPrevalence, Story, StoryError
 from ..engines.checkpoint_options import CheckpointOptions
 from ..engines.progress import progress_bar
@@ -16,7 +17,6 @@ from ..fitted.fitted import Fitted
 from ..fitted.misled import checked
 from ..fitted.posterior import Posterior, equal_weights
 from .comparing import compare
-from .stacking import share_of_votes
 from .weights import LEAST, weights_of_parts
 
 StorySet = Mapping[str, Mapping[str, Any]]
@@ -43,7 +43,7 @@ A story with one parameter for each worker is a voice beside the others: enough 
 ORDERED_STORY = "graded_response with a smooth prevalence"
 
 ORDERED: dict[str, dict[str, Any]] = {ORDERED_STORY: {"story": "graded_response", "truth_prior": SmoothPrevalence()}}
-"""What the default set of stories has beside :data:`DEFAULT_SET` where more than two classes are said to be ordered."""
+"""Stories beside :data:`DEFAULT_SET` where more than two classes are said to be ordered."""
 
 ORDERED_SHARE = 0.75
 """The weight of :data:`ORDERED` without a look at the annotations: ``benchmarks/ordered.py --shares``."""
@@ -122,7 +122,8 @@ def auto(
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights={weights!r}: one of {', '.join(map(repr, WEIGHTS))} is needed")
-    votes, misled = None if votes is None else share_of_votes(votes), None if misled is None else checked(misled)
+    votes = None if votes is None else real_number("votes", votes, 0, below=1)
+    misled = None if misled is None else checked(misled)
     chosen = story_set(stories, annotations)
     _check_folds(folds, weights, len(chosen))
     fit_one = partial(fit_story, method=method, seed=seed, progress=False)

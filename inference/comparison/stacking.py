@@ -1,7 +1,6 @@
 """Labels averaged over several stories, with weights by how well each predicts held-out data."""
 
 from collections.abc import Iterable, Mapping
-from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -24,7 +23,7 @@ def averaged(
     **options: object,
 ) -> Posterior:
     """Average fits of the same annotations by stacking weights: see :func:`crowdppl.stack`."""
-    named, votes = by_name(fits, least=2 if weights is None else 1), share_of_votes(votes)
+    named, votes = by_name(fits, least=2 if weights is None else 1), real_number("votes", votes, 0, below=1)
     misled = None if misled is None else checked(misled)
     if weights is None and power is not None:
         raise ValueError(f"power={power!r}: with a power the votes are one of the weights; give weights")
@@ -38,17 +37,6 @@ def averaged(
     check_same_data(named)
     power = None if power is None else real_number("power", power, above=0)
     return Posterior(named, _given(dict(weights), named), votes=votes, misled=misled, power=power)
-
-
-def share_of_votes(votes: float) -> float:
-    """The votes' share of label probabilities itself.
-
-    Raises:
-        ValueError: it is none.
-    """
-    if isinstance(votes, bool) or not (isinstance(votes, Real) and 0 <= votes < 1):
-        raise ValueError(f"votes={votes!r}: a share from 0 to below 1 is needed")
-    return float(votes)
 
 
 def _given(weights: Mapping[str, float], fits: Mapping[str, Fitted]) -> pd.Series:

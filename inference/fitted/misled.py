@@ -25,12 +25,12 @@ mislead as a guess does, of which 1 in K is right.
 """
 
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 from scipy.special import betaincinv
 
 from ...data import Annotations
+from ...data.numbers import real_number
 from .beyond_chance import by_chance
 from .dependence import dependence
 from .fitted import Fitted
@@ -146,9 +146,7 @@ def checked(mean: float) -> float:
     Raises:
         ValueError: it is none.
     """
-    if isinstance(mean, bool) or not (isinstance(mean, Real) and 0 <= mean < 1):
-        raise ValueError(f"misled={mean!r}: the expected share of misled tasks is needed, from 0 to below 1")
-    return float(mean)
+    return real_number("misled", mean, 0, below=1)
 
 
 def _not_told(fitted: Fitted) -> Fitted:

@@ -38,23 +38,22 @@ def tasks_alike(annotations: Annotations) -> np.ndarray | None:
     """The first task of those that look alike, for each task, ``(N,)`` of positions; None where hardly any do.
 
     Tasks look alike where the same workers gave them the same labels equally often, and where whatever else is known of
-    them is the same: of what a story sees they differ by name alone. They are found by sums of random numbers of 128
-    bits, one of each different row, which do not depend on the rows' order. By chance, different tasks have the same
-    sums once in some 10²⁵ crowds of a million tasks.
+    them is the same: of what a story sees they differ by name alone. They are found by sums of random numbers of 64
+    bits, one of each different row, which do not depend on the rows' order. By chance, two different tasks have the
+    same sum once in some 10⁷ crowds of a million tasks.
     """
     few = int(SEEN * np.sqrt(annotations.n_tasks)) + 1000
     if few < annotations.n_tasks:
         some = some_tasks(annotations, np.arange(annotations.n_tasks) < few)
-        if few - len(np.unique(_looks(some)[0])) < FEW:
+        if few - len(np.unique(_looks(some))) < FEW:
             return None
-    one, other = _looks(annotations)
-    _, first, kind = np.unique(one, return_index=True, return_inverse=True)
+    _, first, kind = np.unique(_looks(annotations), return_index=True, return_inverse=True)
     found: np.ndarray = first[kind]
-    return found if np.array_equal(other[found], other) else None
+    return found
 
 
-def _looks(annotations: Annotations) -> tuple[np.ndarray, np.ndarray]:
-    """Two numbers of each task that are equal for tasks that look alike, ``(N,)`` of uint64 each."""
+def _looks(annotations: Annotations) -> np.ndarray:
+    """A number of each task that is the same for tasks that look alike, ``(N,)`` of uint64."""
     n_tasks = annotations.n_tasks
     ends = np.cumsum(np.bincount(annotations.task, minlength=n_tasks))
     code = np.asarray(annotations.label).astype(np.uint64)
@@ -64,26 +63,23 @@ def _looks(annotations: Annotations) -> tuple[np.ndarray, np.ndarray]:
         code = 2 * code + np.asarray(annotations.mirrored).astype(np.uint64)
     counted = np.zeros(1, np.uint64) if annotations.count is None else _bits(annotations.count)
     given = [values for name in BY_TASK if name != "gold" and (values := getattr(annotations, name)) is not None]
-    found = []
-    for seed in (1, 2):
-        rows = _scattered(_scattered(code, seed) ^ counted, seed)
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(rows)])  # which may go round
-        look = np.diff(sums[np.concatenate([[0], ends])])
-        for values in given:
-            for column in _bits(np.reshape(values, (n_tasks, -1))).T:
-                look = _scattered(look ^ _scattered(column, seed), seed)
-        found.append(look)
-    return found[0], found[1]
+    rows = _scattered(_scattered(code) ^ counted)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(rows)])  # which may go round
+    looks: np.ndarray = np.diff(sums[np.concatenate([[0], ends])])
+    for values in given:
+        for column in _bits(np.reshape(values, (n_tasks, -1))).T:
+            looks = _scattered(looks ^ _scattered(column))
+    return looks
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values, np.float64).view(np.uint64)
 
 
-def _scattered(values: np.ndarray, seed: int) -> np.ndarray:
+def _scattered(values: np.ndarray) -> np.ndarray:
     """Numbers of 64 bits that look random, the same for the same: splitmix64 (Steele, Lea & Flood 2014)."""
     with np.errstate(over="ignore"):
-        z = values + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
+        z = values + np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

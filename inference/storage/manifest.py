@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,6 @@ from .checked_json import check_regular, check_schema, read_json_object
 MANIFEST = "manifest.json"
 FORMAT = 1
 """The format that is written, and the newest that is known."""
-
-_BLOCK = 2**20
 
 
 def posterior_file(part: int) -> str:
@@ -95,17 +93,9 @@ def _digest(manifest: Mapping[str, Any]) -> str:
 
 
 def _facts(file: Path) -> dict[str, Any]:
-    digest = hashlib.sha256()
-    size = 0
     try:
         with file.open("rb") as opened:
-            for block in _blocks(opened.read):
-                digest.update(block)
-                size += len(block)
+            digest = hashlib.file_digest(opened, "sha256")
+            return {"bytes": opened.tell(), "sha256": digest.hexdigest()}
     except OSError as error:
         raise StorageError(f"{file} cannot be read: {error.strerror or error}") from error
-    return {"bytes": size, "sha256": digest.hexdigest()}
-
-
-def _blocks(read: Callable[[int], bytes]) -> Iterable[bytes]:
-    return iter(lambda: read(_BLOCK), b"")

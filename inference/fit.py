@@ -302,6 +302,7 @@ def _with_quality(annotations: Any, quality: str) -> Any:
 
 def _annotations_of(data: Any, *, tell: bool) -> Any:
     """Return the annotations in a path, a table or records; anything else as it is."""
-    if not isinstance(data, Annotations | Scan) and partitions_of(data) is not None:
-        return scan(data)
-    return read_if_needed(data, tell=tell)  # what is neither is refused where it is fitted
+    if isinstance(data, Annotations | Scan):
+        return data
+    # What is no annotations in any form is refused where it is fitted.
+    return read_if_needed(data, tell=tell) if partitions_of(data) is None else scan(data)

@@ -47,7 +47,7 @@ HEADLINES: dict[Trust, str] = {
 }
 
 UNSEEN = "Errors that most of them share show in no annotations; a few gold labels tell."
-"""What no check can say."""
+"""The limit of all checks."""
 
 
 class Step(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .columns import Column, Where, encode, row_number
-from .errors import AnnotationError, unknown_name
+from .errors import AnnotationError, look_up
 from .ids import Ids
 from .text import are_digits
 
@@ -184,10 +184,8 @@ class Kind:
         """
         if name is None:
             return 1.0 - np.eye(len(classes))
-        if name not in POWERS:
-            raise unknown_name("costs", name, list(POWERS))
-        values = self.values(classes)
-        return np.abs(values[:, None] - values) ** POWERS[name]
+        power, values = look_up("costs", name, POWERS), self.values(classes)
+        return np.abs(values[:, None] - values) ** power
 
     def label_scores(
         self, probabilities: np.ndarray, gold: np.ndarray, classes: Sequence[Any]

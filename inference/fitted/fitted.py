@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 from jax import Array
 
-from ...data import AnnotationError, Annotations, unknown_name
+from ...data import AnnotationError, Annotations
+from ...data.errors import check_name
 from ...data.padding import PaddedAnnotations
 from ...data.question_classes import within
 from ...models import Emission
@@ -368,8 +369,7 @@ class Fitted:
         """
         known = self._derived_dims
         for name in names:
-            if name not in known:
-                raise unknown_name("derived quantity", name, known)
+            check_name("derived quantity", name, known)
         return self._named(self._cut(_derived_draws(self.at_size, names or tuple(known)), leading=2), known).dataset()
 
     def _cut(self, values: Mapping[str, Array], leading: int) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ...data import unknown_name
+from ...data.errors import check_name
 from ...data.kinds import Kind
 from ...data.questions import QUESTION
 from ..fitted.expected_scores import expected_scores
@@ -142,8 +142,7 @@ def plot_switch(fit: Posterior, *, by: str = "worker", interval: float = INTERVA
         ValueError: the story derives no such switch, no worker or task has an annotation, or `interval` is not between
             0 and 1.
     """
-    if by not in BY:
-        raise unknown_name("by", by, BY)
+    check_name("by", by, BY)
     checked_tail(interval)
     fitted = fitted_of(fit)
     switches = [values for values in fitted.draws_of_role("switch") if values.dims[2:] == (by,)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...data import unknown_name
+from ...data.errors import check_name
 from ..checks.simulation_based_calibration import Ranks
 from . import style
 
@@ -44,8 +44,7 @@ def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10
     if entries is None:
         entries = [columns[i] for i in np.unique(np.linspace(0, len(columns) - 1, min(MOST, len(columns))).astype(int))]
     for name in entries:
-        if name not in columns:
-            raise unknown_name("entry", name, columns)
+        check_name("entry", name, columns)
     if not entries:
         raise ValueError("entries=[] selects nothing; name at least one column of found.ranks, or leave entries out")
     drawn = style.given_axes(axes, len(entries), f"{len(entries)} entries")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ...data import unknown_name
+from ...data.errors import check_name
 from ..fitted.intervals import INTERVAL
 from ..fitted.posterior import Posterior
 from ..fitted.workers import worker_scores
@@ -60,8 +60,7 @@ def plot_workers(
         scores = worker_scores(fit, interval)
     known = [str(name) for name in scores if pd.api.types.is_float_dtype(scores[name])]
     known = [name for name in known if not name.endswith(("_low", "_high"))]
-    if score not in known:
-        raise unknown_name("score", score, known)
+    check_name("score", score, known)
     if scores[score].isna().all():
         of_some = [name for name in known if scores[name].notna().any()]
         raise ValueError(f"score={score!r}: no worker has a value; one of {of_some} is needed")

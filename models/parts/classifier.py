@@ -26,7 +26,8 @@ from numpyro import handlers
 from numpyro.infer.mcmc import MCMCKernel
 from numpyro.primitives import mutable
 
-from ...data import Annotations, unknown_name
+from ...data import Annotations
+from ...data.errors import check_name
 from ...data.numbers import real_number, truth_value
 from .contract import promised
 from .story_error import StoryError
@@ -97,8 +98,7 @@ class Classifier(ClassPrior):
 
     def __post_init__(self) -> None:
         if isinstance(self.network, str):
-            if self.network not in NETWORKS:
-                raise unknown_name("network", self.network, NETWORKS)
+            check_name("network", self.network, NETWORKS)
         elif _is_module(self.network):
             from flax import nnx
 

@@ -77,22 +77,26 @@ def excess_agreement(annotations: Annotations, posterior: np.ndarray) -> tuple[f
     annotations = of_each_question(annotations.of_classes())
     n_tasks, n_classes = annotations.n_tasks, annotations.n_classes
     counts = expected_counts(annotations, annotations.label, np.asarray(posterior, dtype=float))
-    counts = counts + diagonal_concentration(n_classes, RIGHT)
-    rows = counts / counts.sum(-1, keepdims=True)
+    counts += diagonal_concentration(n_classes, RIGHT)
     task, worker, label = sampled(first_annotations(annotations), n_tasks, PRODUCTS / n_classes**3)
-    excess, variance, most = np.zeros((3, n_tasks))
+    begins = np.flatnonzero(np.diff(task, prepend=-1))  # of each task that is looked at
+    of_these, worker = np.unique(worker, return_inverse=True)
+    rows = counts[of_these] / counts[of_these].sum(-1, keepdims=True)
 
     def of_pairs(values: np.ndarray) -> np.ndarray:
-        """Return by task the sum over pairs of annotations of the product of their values."""
-        return (np.bincount(task, values, n_tasks) ** 2 - np.bincount(task, values**2, n_tasks)) / 2
+        """Return by task the sum over pairs of annotations of the inner product of their values ``(A', ...)``."""
+        totals = np.add.reduceat(values, begins)
+        squares = np.add.reduceat(np.einsum("ax,ax->a", values, values), begins)
+        return (np.einsum("tx,tx->t", totals, totals) - squares) / 2
 
+    gave, (one, other) = np.eye(n_classes)[label], np.triu_indices(n_classes, 1)
+    excess, variance, most = np.zeros((3, len(begins)))
     for k in range(n_classes):
-        share, weight = rows[worker, k], np.asarray(posterior[:, k], dtype=float)
-        for m in range(n_classes):
-            excess += weight * of_pairs((label == m) - share[:, m])
-            variance += weight * of_pairs(share[:, m] * (1 - share[:, m]))
-            variance += 2 * weight * sum(of_pairs(share[:, m] * share[:, n]) for n in range(m))
-        most += weight * of_pairs(np.sqrt(np.maximum(1 - (share**2).sum(-1), 0.0)))
+        share, weight = rows[:, k], np.asarray(posterior[task[begins], k], dtype=float)
+        excess += weight * of_pairs(gave - share[worker])
+        variance += weight * of_pairs((share * (1 - share))[worker])
+        variance += 2 * weight * of_pairs((share[:, one] * share[:, other])[worker])
+        most += weight * of_pairs(np.sqrt(np.maximum(1 - (share**2).sum(-1, keepdims=True), 0.0))[worker])
     if most.sum() < 1e-9 or variance.sum() < 1e-9:
         return 0.0, np.inf
     return float(excess.sum() / most.sum()), float(np.sqrt(variance.sum()) / most.sum())

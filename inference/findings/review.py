@@ -15,8 +15,17 @@ that counts like ten workers of whom nine look; of those who look the density va
 :math:`s m \ge` :data:`LEAST`. The labels are those of the fit without the worker's own annotation,
 :math:`P(z_i = k \mid y_{-ij}) \propto P(z_i = k \mid y) / \beta_j[k, y_{ij}]`; of a rule they are the others' votes. A
 worker is to be reviewed who is more probably than not of the second or third kind, or of the fourth with an accuracy
-below that of the habit. Few annotations leave a worker among those who look, as most do. Of more than a million
-annotations a random part is looked at, of each of J workers about a J-th of a million at the most.
+below that of the habit (of ordered classes: in the reverse order). Few annotations leave a worker among those who look,
+as most do. Of more than a million annotations a random part is looked at, of each of J workers about a J-th of a
+million at the most.
+
+Who looks at ordered classes gives the class with probability r, as above, or, half and half, follows their order with
+correlation r: a judge who is lenient, or spreads scores in a way of their own, says much and names few classes rightly,
+
+.. math:: \beta[x, l] \propto v_l \, c(x, y_l; r),
+
+with c the density of a normal copula, y the normal scores of the worker's own annotations, and x those of the mean that
+the others' annotations tell. Likewise who is below chance reverses the order, or names wrong classes.
 
 Who chooses the tasks, as a labelling function does that gives its class where its rule applies, has the habit of the
 crowd's shares, and is none of the fourth kind: what is given says something where it is right more often than these.
@@ -26,11 +35,13 @@ from collections.abc import Hashable, Iterator
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaln, gammaln, ndtr
+from scipy.special import betaln, expit, gammaln, ndtr, ndtri
+from scipy.stats import rankdata
 
 from ...data import Annotations
 from ...data.arrays import cross_counts, expected_counts
 from ...data.id_text import name_quoted, name_text
+from ...data.questions import Units
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .constant_workers import CHOOSES, NEARLY
@@ -41,15 +52,18 @@ from .register import once
 SAYS_NOTHING = "says next to nothing of the true class"
 BELOW_CHANCE = "is right less often than by guessing"
 PROBABLE = 0.5  # probability from which a worker is to be reviewed
+SURELY = 0.95  # share of it from which such a worker is said to be below chance, and not only to say nothing
 LOOKS, NOTHING, BELOW, OTHERWISE = range(4)
 PRIOR = np.array([9.0, 0.5, 0.25, 0.25])  # of the shares of these kinds, in workers
 LEAST = 3.0  # s m of those who look
 GRID = (np.arange(40) + 0.5) / 40  # values of r
 COARSE = (np.arange(8) + 0.5) / 8  # values of u
+CORRELATIONS = (np.arange(-10, 10) + 0.5) / 10  # values of r of who follows an order, and below 0 of who reverses it
 MEANS, SIZES = np.arange(1, 20) / 20, 2.0 ** np.arange(2, 7)  # values of m and s
 HABIT, ROW = 10.0, 2.0  # annotations that the prior of a habit, and of a row of a confusion matrix, counts for
 ITERATIONS = 200
 LOOKED_AT, NUMBERS = 1e6, 2e7  # annotations that are looked at, and probabilities of their classes, at the most
+IN_ORDER = 200_000  # annotations whose order is looked at, at the most
 BLOCK = 2**14  # of them at a time, which stay in a core's cache
 CLOSE = 1e-6  # change of a share at which EM ends
 
@@ -97,8 +111,8 @@ def spammers(of: Posterior | Fitted) -> dict[Hashable, str]:
     source = Posterior.of(of) if isinstance(of, Fitted) else of
     probability, reasons = probabilities(source), {}
     for j in np.flatnonzero(probability[:, [NOTHING, BELOW]].sum(1) > PROBABLE).tolist():
-        said = SAYS_NOTHING if probability[j, NOTHING] >= probability[j, BELOW] else BELOW_CHANCE
-        shown = _shown(probability[j, [NOTHING, BELOW]].sum())
+        either = probability[j, [NOTHING, BELOW]].sum()
+        said, shown = BELOW_CHANCE if probability[j, BELOW] > SURELY * either else SAYS_NOTHING, _shown(either)
         reasons[source.annotations.workers[j]] = f"{said} (probability {shown})"
     return reasons
 
@@ -163,19 +177,19 @@ def probabilities(of: Posterior) -> np.ndarray:
     for own in _blocks(given):
         habit = n[:, own] + 0.5
         by_rows += _beside_habit(tables[:, own][:, :, own], habit / habit.sum(1, keepdims=True))
-    evidence = np.stack(
-        [
-            nothing[:, 0],
-            np.logaddexp.reduce(below, 1) - np.log(len(COARSE)),
-            np.where(chooses, -np.inf, nothing[:, 0] + by_rows),
-        ],
-        1,
-    )
-    found = _mixture(looks, evidence)
+    avoids = np.logaddexp.reduce(below, 1) - np.log(len(COARSE))
     habits = _smoothed(n, shares)
     for own in _blocks(given) if given.own is not None else ():
         habits[:, own] /= habits[:, own].sum(1, keepdims=True)
-    wrong = found[:, OTHERWISE] * _probably_below(tables, habits, shares)
+    wrong = _probably_below(tables, habits, shares)
+    if groups := _ordered_groups(given):
+        reverses, follows = np.split(_by_order(given, groups, others, label, shares) + nothing, 2, axis=1)
+        looks = np.logaddexp(looks, np.repeat(follows, len(GRID) // follows.shape[1], axis=1)) - np.log(2)
+        follow, reverse = (np.logaddexp.reduce(each, 1) - np.log(each.shape[1]) for each in (follows, reverses))
+        avoids, wrong = np.logaddexp(avoids, reverse) - np.log(2), expit(reverse - follow)
+    evidence = np.stack([nothing[:, 0], avoids, np.where(chooses, -np.inf, nothing[:, 0] + by_rows)], 1)
+    found = _mixture(looks, evidence)
+    wrong *= found[:, OTHERWISE]
     found[:, BELOW] += wrong
     found[:, OTHERWISE] -= wrong
     found[n.sum(1) == 0] = np.eye(4)[LOOKS]
@@ -294,6 +308,61 @@ def _beside_habit(tables: np.ndarray, habit: np.ndarray) -> np.ndarray:
     rows = gammaln(prior.sum(-1)) - gammaln(prior.sum(-1) + tables.sum(-1))
     cells = gammaln(tables + prior) - gammaln(prior) - tables * np.log(habit)[:, None]
     return np.asarray(cells.sum((1, 2)) + rows.sum(1))
+
+
+def _by_order(
+    given: Annotations,
+    groups: list[tuple[np.ndarray, np.ndarray]],
+    others: np.ndarray,
+    label: np.ndarray,
+    shares: np.ndarray,
+) -> np.ndarray:
+    """The log-likelihood of each worker's correlation with the others beside the habit's, ``(J, len(CORRELATIONS))``.
+
+    Args:
+        given: the rows that are looked at.
+        groups: rows and classes in their order, by question.
+        others: the probabilities of the true class of each row by the other workers, ``(A, K)``.
+        label: classes of the rows as they were shown, ``(A,)``.
+        shares: of the classes, ``(K,)``.
+    """
+    found = np.zeros((given.n_workers, len(CORRELATIONS)))
+    for rows, classes in groups:
+        if len(rows) > IN_ORDER:
+            rows = np.sort(np.random.default_rng(0).choice(rows, IN_ORDER, replace=False))
+        worker, count = np.asarray(given.worker)[rows], given.row_counts[rows]
+        place = np.zeros(given.n_classes, np.int64)
+        place[classes] = np.arange(len(classes))
+        level, row = place[label[rows]], np.arange(len(rows))
+        n = cross_counts((given.n_workers, len(classes)), worker, level, weight=count)
+        own = ndtri((n.cumsum(1) - n / 2 + 0.5) / (n.sum(1, keepdims=True) + 1))[worker]
+        told = others[np.ix_(rows, classes)]
+        mean = told @ np.arange(len(classes)) / np.maximum(told.sum(1), CLOSE)
+        score = ndtri((rankdata(mean) - 0.5) / len(rows))[:, None]
+        rest = n[worker]
+        rest[row, level] = np.maximum(rest[row, level] - 1, 0)
+        usual = np.maximum(shares[classes], CLOSE)
+        habit = np.log(_smoothed(rest, usual / usual.sum()))
+        for column, rho in zip(found.T, CORRELATIONS.tolist(), strict=True):
+            logs = habit + (rho * score * own - rho**2 * own**2 / 2) / (1 - rho**2)
+            beside = logs[row, level] - np.logaddexp.reduce(logs, 1) - habit[row, level]
+            column += np.bincount(worker, count * beside, given.n_workers)
+    return found
+
+
+def _ordered_groups(given: Annotations) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The rows and the classes, from the least to the greatest, of each question that has more than two in order."""
+    kind, units = given.kind, given.tasks
+    if kind.own is None or not isinstance(units, Units):
+        groups = [(np.arange(given.n_rows), np.arange(given.n_classes))] if kind.in_order else []
+    else:
+        of_row = units.question[np.asarray(given.task)]
+        groups = [
+            (np.flatnonzero(of_row == place), kind.classes_of(place, given.n_classes))
+            for place in range(len(units.questions))
+            if kind.of_question(place).in_order
+        ]
+    return [(rows, classes) for rows, classes in groups if len(classes) > 2]
 
 
 def _probably_below(tables: np.ndarray, habit: np.ndarray, shares: np.ndarray) -> np.ndarray:

@@ -72,6 +72,25 @@ def test_of_many_annotations_as_many_of_each_worker_name_the_same_workers(monkey
     np.testing.assert_array_equal(some.argmax(1), every.argmax(1))
 
 
+@pytest.mark.parametrize("story", ["score_factor", "dawid_skene"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_of_judges_on_scales_of_their_own_who_follows_the_order_is_not_named(story):
+    """A severe and a lenient judge of 250 answers, one who draws scores, and one who turns the scale around."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        quality = rng.normal(size=250)
+        means, spreads = np.array([5.5, 8.0, 4.0, 6.0, 5.5]), np.array([2.0, 1.0, 0.8, 1.5, -1.5])
+        noise = 0.6 * np.abs(spreads) * rng.normal(size=(250, 5))
+        scores = np.clip(np.round(means + spreads * quality[:, None] + noise), 1, 10).astype(int)
+        scores = np.column_stack([scores, rng.integers(1, 11, 250)])
+        frame = pd.DataFrame(scores, columns=["even", "lenient", "severe", "good", "reverse", "random"])
+        long = frame.rename_axis("task").reset_index().melt("task", var_name="worker", value_name="label")
+        fit = cp.fit(story, cp.Annotations.from_frame(long, ordered=True), progress=False)
+        named = spammers(fit)
+        assert set(named) == {"random", "reverse"}
+        assert (SAYS_NOTHING in named["random"], BELOW_CHANCE in named["reverse"]) == (True, True)
+
+
 def test_of_a_healthy_crowd_nobody_is_named():
     found = review(fitted(crowd("none")))
     assert not found["review"].any()

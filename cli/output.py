@@ -49,6 +49,7 @@ FILES = {
     **TOOL_FILES,
     "ranking.csv": "score and rank of each item that was compared",
     "ranking.png": "scores of the items that were compared",
+    "questions.csv": "agreement, doubtful labels and classes of each question",
     "totals.csv": "total score over the questions, or number of tags, of each task",
     "comparison.csv": "how well each story predicts held-out annotations, and its weight",
     "posterior.nc": "posterior and log-likelihood, for arviz.from_netcdf",
@@ -211,6 +212,8 @@ def write_results(result: Fit, folder: Path, *, plot: bool = False) -> dict[str,
                 from .. import plot_ranking
 
                 _draw(plot_ranking(result), folder / "ranking.png")
+        if len(result.annotations.questions):
+            write_csv(result.questions, folder / "questions.csv")
         if has_totals(result):
             write_csv(result.totals, folder / "totals.csv")
         if plot and named:

@@ -38,7 +38,7 @@ def test_records_may_have_lists_of_tags():
     assert found.n_annotations == 4
 
 
-def test_the_command_line_writes_the_totals_of_python(tagged, tmp_path):
+def test_the_command_line_writes_totals_and_questions_of_python(tagged, tmp_path):
     out = tmp_path / "out"
     given = ("--tags", "topics", "--empty", "no", "--story", "one_coin")
     prior = ("--set", "truth_prior=CorrelatedQuestions(kinds=2)")
@@ -50,8 +50,9 @@ def test_the_command_line_writes_the_totals_of_python(tagged, tmp_path):
         truth_prior=cp.CorrelatedQuestions(kinds=2),
         progress=False,
     )
-    written = pd.read_csv(out / "totals.csv", index_col="task")
-    pd.testing.assert_frame_equal(written, fit.totals, check_dtype=False, atol=1e-5)
+    for name, frame, index in (("totals", fit.totals, "task"), ("questions", fit.questions, "question")):
+        written = pd.read_csv(out / f"{name}.csv", index_col=index)
+        pd.testing.assert_frame_equal(written, frame, check_dtype=False, check_index_type=False, atol=1e-5)
 
 
 def test_what_cannot_be_is_refused_in_the_shells_words(tagged, tmp_path):

@@ -12,6 +12,9 @@ by chance.
 A logistic regression with many features separates the tasks that it learnt from, whatever their labels. It is then
 sure of all these tasks, and the labels follow it. The same rule shows the certainty that the features justify for
 other tasks: learnt from all other tasks, it names the fit's label of a task as often as the features allow.
+
+A network learns few tasks by heart, too. Where it names what was annotated of the tasks that it has seen, and neither a
+linear nor a smooth rule of the same features does of tasks that it has not, the features may tell nothing.
 """
 
 from collections.abc import Iterator
@@ -30,6 +33,8 @@ MOST_TASKS = 2000  # that the rule is fitted on, evenly spread over the data
 MOST_NUMBERS = 20_000_000  # of features in all of these
 PENALTIES = np.logspace(-3, 3, 13)  # of the rule, in units of the mean squared length of a task's features
 UNUSUAL = 10.0  # root mean square of the features, or one over it, from which on their scale is told
+PERHAPS = 2.0  # standard errors above chance from which on the rule may tell something
+CENTRES = 300  # tasks by the distance to which the smooth rule goes
 CLEARLY = 3.0  # standard errors by which the rule has to be better than chance and than the classifier
 
 
@@ -37,6 +42,7 @@ class Lesson(NamedTuple):
     """Tasks that the classifier learnt from, some of many, and how well it and a linear rule do on them."""
 
     x: np.ndarray  # features, (N, ...)
+    votes: np.ndarray  # annotations of each class, (N, K)
     named: np.ndarray  # the classifier's probabilities, (N, K)
     posterior: np.ndarray  # of the labels, (N, K)
     by_classifier: np.ndarray  # agreement with the annotations above chance, (N,)
@@ -70,10 +76,11 @@ def lesson(of: Fitted) -> Lesson | None:
     posterior = np.asarray(of.posterior, float)[chosen]
     return Lesson(
         x,
+        votes,
         named,
         posterior,
         above_chance(named, votes),
-        above_chance(linear_rule(x, votes / votes.sum(-1, keepdims=True)), votes),
+        _of_unseen(x, votes),
         above_chance(posterior, votes),
         is_linear=not is_torch and classifier is not None and classifier.is_linear,
     )
@@ -117,6 +124,39 @@ def too_sure(of: Fitted) -> Iterator[Said]:
         "it",
         {"probability": sure.mean(), "right": is_right.mean()},
     )
+
+
+@check("untold", "classifier", needs={"story", "memory"})
+def untold(of: Fitted) -> Iterator[Said]:
+    """A classifier that names what was annotated of the tasks that it has seen, and features that do not tell it."""
+    tasks = lesson(of)
+    if tasks is None or not _is_clear(tasks.by_classifier - tasks.by_rule) or _is_clear(tasks.by_rule, PERHAPS):
+        return
+    smooth = _of_unseen(_nearness(tasks.x), tasks.votes)
+    if _is_clear(smooth, PERHAPS):
+        return
+    own, rule = (100 * part.mean() for part in (tasks.by_classifier, np.maximum(tasks.by_rule.mean(), smooth.mean())))
+    yield Said(
+        f"the classes that the classifier names agree with the annotations {own:.0f} points above chance, and those of "
+        f"a linear and of a smooth rule of the same features, of tasks that these have not seen, {rule:.0f} points at "
+        "most, which is no more than chance: it may have learnt its tasks by heart, and moves their labels",
+        "Leave it out, or hold annotations out, held_out=0.1, or give weights a prior, cp.Classifier(…, prior=0.3)",
+        {"classifier": own, "rule": rule},
+    )
+
+
+def _of_unseen(x: np.ndarray, votes: np.ndarray) -> np.ndarray:
+    """Agreement above chance with the annotations of a linear rule's classes, of tasks that it has not seen: (N,)."""
+    return above_chance(linear_rule(x, votes / votes.sum(-1, keepdims=True)), votes)
+
+
+def _nearness(x: np.ndarray) -> np.ndarray:
+    """How near each task is to some, evenly spread, (N, at most CENTRES): a linear rule of these is smooth."""
+    x = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
+    x = (x - x.mean(0)) / np.where(x.std(0) > 0, x.std(0), 1.0)
+    centres = x[np.linspace(0, len(x) - 1, min(CENTRES, len(x))).astype(int)]
+    squares = (x**2).sum(1)[:, None] + (centres**2).sum(1) - 2 * x @ centres.T
+    return np.exp(-np.maximum(squares, 0.0) / max(2 * float(np.median(squares)), np.finfo(float).tiny))
 
 
 def _scale_told(x: np.ndarray) -> str:
@@ -172,9 +212,9 @@ def linear_rule(x: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return best
 
 
-def _is_clear(differences: np.ndarray) -> bool:
-    """Return whether the mean is above 0 by many of its standard errors (:data:`CLEARLY`)."""
-    return bool(differences.mean() > CLEARLY * differences.std() / np.sqrt(len(differences)))
+def _is_clear(differences: np.ndarray, errors: float = CLEARLY) -> bool:
+    """Return whether the mean is above 0 by many of its standard errors."""
+    return bool(differences.mean() > errors * differences.std() / np.sqrt(len(differences)))
 
 
 def _principal(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -151,7 +151,7 @@ def many_features(n_features, n_tasks=600, seed=0):
 def test_a_logistic_regression_that_learnt_its_tasks_by_heart_is_told_and_a_prior_helps():
     annotations, x, truth = many_features(150)
     with pytest.warns(cp.ConvergenceWarning, match="surer than its features"):
-        by_heart = cp.fit("dawid_skene", annotations, classifier="logistic", progress=False)
+        by_heart = cp.fit("dawid_skene", annotations, classifier=Classifier("logistic", prior=None), progress=False)
     (finding,) = findings_of(by_heart, "too_sure")
     assert finding.values["probability"] > finding.values["right"] + 0.1
     assert "prior=1.0" in finding.remedy
@@ -172,3 +172,35 @@ def test_a_logistic_regression_that_is_rightly_sure_is_not_told_that_it_is_too_s
     with warnings.catch_warnings():
         warnings.simplefilter("error", cp.ConvergenceWarning)
         cp.fit("dawid_skene", crowd(n_tasks=n_tasks, tells=2.0), classifier="logistic", progress=False)
+
+
+def two_classes(n_tasks, seed, tells=None):
+    """Three annotations a task of workers who are right in .55 to .9, and ten features, some of which may tell."""
+    rng = np.random.default_rng(seed)
+    truth, ability = rng.integers(0, 2, n_tasks), rng.uniform(0.55, 0.9, 10)
+    given = np.where(rng.random((n_tasks, 10)) < ability, truth[:, None], 1 - truth[:, None])
+    given[rng.random(given.shape).argsort(1) >= 3] = -1
+    x = rng.normal(size=(n_tasks, 10))
+    side = rng.integers(0, 2, n_tasks)
+    if tells == "one":
+        x[:, 0] += 2 * truth
+    elif tells == "whether two differ":  # to which a linear rule is blind
+        x[:, :2] += 4 * np.stack([side, side ^ truth], 1) - 2
+    return cp.Annotations.from_matrix(given, features=x.astype("f4"), ordered=False)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_features_that_tell_nothing_are_told_where_a_network_learnt_the_tasks_by_heart():
+    fits = [cp.fit("dawid_skene", two_classes(150, seed), classifier="mlp", progress=False) for seed in range(4)]
+    found = [findings_of(fit, "untold") for fit in fits]
+    assert sum(map(bool, found)) >= 3
+    values = next(filter(None, found))[0].values
+    assert values["classifier"] > values["rule"] + 10
+
+
+@pytest.mark.parametrize("tells", ["one", "whether two differ"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_features_that_tell_are_not_said_to_tell_nothing(tells):
+    for seed in range(3):
+        fit = cp.fit("dawid_skene", two_classes(400, seed, tells), classifier="mlp", progress=False)
+        assert findings_of(fit, "untold") == []

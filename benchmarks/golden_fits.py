@@ -40,7 +40,10 @@ def fits(only: str = "") -> dict[str, np.ndarray]:
         annotations = case.annotations()
         if case.story in WITH_CLASSIFIER and "truth_prior" not in options:
             features = np.random.default_rng(1).normal(size=(annotations.n_tasks, 2)).astype(np.float32)
-            annotations, options["classifier"] = annotations.replace(features=features), "logistic"
+            annotations, options["classifier"] = (
+                annotations.replace(features=features),
+                cp.Classifier("logistic", prior=None),
+            )
         for engine, settings in ENGINES.items():
             name = f"{case.name}/{engine}"
             if only not in name:

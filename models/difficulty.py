@@ -153,7 +153,7 @@ def _by_task(
     if truth_prior.has_posterior:
         raise StoryError(
             "difficulty(kind='fixed'): a classifier that learns from the votes and does not change them has no "
-            "posterior; give it no prior, or votes_as_prior=False"
+            "posterior; give it no prior, as cp.Classifier('logistic', prior=None), or votes_as_prior=False"
         )
     student = truth_prior(annotations)
     return log_shares + student - jax.lax.stop_gradient(student), _clarity(shares, annotations)  # its gradient alone
@@ -172,7 +172,7 @@ def learns_through(truth_prior: object, asked: bool | None) -> bool:
     if asked is False:
         raise StoryError(
             "through_difficulty=False is for a classifier without a prior: one with a prior has a posterior, of which "
-            "the difficulty is a part; leave it out"
+            "the difficulty is a part; leave it out, or give cp.Classifier('logistic', prior=None)"
         )
     return True
 

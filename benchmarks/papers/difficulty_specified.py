@@ -81,7 +81,7 @@ def run(data: str, method: str, seed: int) -> dict[str, Any]:
 
     of_gaussians = data in ("gaussians", INTERCEPT)
     setup = two_gaussians(seed) if of_gaussians else images(data, seed)
-    linear = Classifier("logistic", bias=data == INTERCEPT)
+    linear = Classifier("logistic", bias=data == INTERCEPT, prior=None)
     options: dict[str, Any] = {"classifier": linear} if of_gaussians else {"classifier": "mlp", **NETWORK}
     annotations, x, y = setup
     posterior, of_test, found = _fitted(method, annotations, x, {**options, "seed": seed})

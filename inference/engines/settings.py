@@ -266,7 +266,9 @@ def unused_by_em(
             "leave it out, or give a batch_size, or a network as classifier"
         )
         unused = dict.fromkeys(("epochs", "network_rate", "held_out", "patience"), reason)
-        unused["weight_decay"] = f"{reason}; a logistic regression takes cp.Classifier('logistic', prior=1.0)"
+        unused["weight_decay"] = (
+            f"{reason}; a logistic regression has a prior instead, cp.Classifier('logistic', prior=1.0)"
+        )
         return unused | swept | {"warmup": f"NUTS' warmup needs method='nuts'; of EM {reason}"}
     reason = "it belongs to iterations over all data, and this story is trained in minibatches; give epochs"
     unused = swept | dict.fromkeys(("max_iterations", "tolerance", "halvings", "accelerate"), reason)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # half a second to import, which only classifiers are worth
 
 NETWORKS = ("logistic", "mlp", "cnn")
 HIDDEN = (128,)  # units of the hidden layers, unless given
+OF_LINEAR = 1.0  # standard deviation of a logistic regression's weights, unless given: scikit-learn's C = 1
 PREFIX = "classifier."  # of the sites of weights and running statistics
 
 UNTRAINED = (
@@ -47,6 +48,8 @@ UNTRAINED = (
 )
 
 Network = Union[str, "nnx.Module", Callable[[Array], Array]]  # a name in quotes has no |
+
+_BY_NETWORK: Any = ...  # the prior of weights that is not given
 
 _TRAINING: ContextVar[bool] = ContextVar("training", default=False)
 
@@ -66,9 +69,9 @@ def training() -> Iterator[None]:
 class Classifier(ClassPrior):
     r"""A classifier of the tasks' features, whose probabilities are the prior of the true labels.
 
-    Weights are sites named ``classifier.…``: ``numpyro.param`` sites, which EM and SVI optimise and
-    :func:`crowdppl.fit` by NUTS keeps at EM's solution; or, with a prior, sample sites that have a posterior under SVI
-    and NUTS and a mode under EM.
+    Weights are sites named ``classifier.…``: with a prior, which a logistic regression has by default as in Raykar et
+    al., sample sites that have a posterior under SVI and NUTS and a mode under EM; else ``numpyro.param`` sites, which
+    EM and SVI optimise and :func:`crowdppl.fit` by NUTS keeps at EM's solution.
 
     Args:
         network: ``"logistic"``, ``"mlp"``, ``"cnn"``; any Flax NNX module, of which a copy is kept, to start
@@ -77,7 +80,8 @@ class Classifier(ClassPrior):
         hidden: units of the hidden layers of ``"mlp"`` and ``"cnn"``.
         dropout: share of their hidden units switched off in training.
         batch_norm: whether they normalise over the batch.
-        prior: standard deviation of a normal prior of every weight; None for no prior.
+        prior: standard deviation of a normal prior of every weight, None for no prior; :data:`OF_LINEAR` for
+            ``"logistic"`` and None for others, unless given. Weights are in logits per unit of a feature.
         bias: whether ``"logistic"`` has an intercept of each class; the networks always have.
 
     Raises:
@@ -89,7 +93,7 @@ class Classifier(ClassPrior):
     hidden: tuple[int, ...] = HIDDEN
     dropout: float = 0.5
     batch_norm: bool = False
-    prior: float | None = None
+    prior: float | None = _BY_NETWORK
     bias: bool = True
 
     kind: ClassVar[str] = "classifier"
@@ -121,12 +125,14 @@ class Classifier(ClassPrior):
         if not truth_value("bias", self.bias, error=StoryError) and self.network != "logistic":
             raise StoryError("bias=False is of network='logistic', and other networks have their own; leave it out")
         real_number("dropout", self.dropout, 0, below=1, error=StoryError)
+        if self.prior is _BY_NETWORK:
+            object.__setattr__(self, "prior", self._usual_prior)
         if self.prior is not None:
             real_number("prior", self.prior, above=0, error=StoryError)
 
     def __repr__(self) -> str:
-        others = fields(self)[1:]
-        changed = [f"{f.name}={getattr(self, f.name)!r}" for f in others if getattr(self, f.name) != f.default]
+        usual = {option.name: option.default for option in fields(self)[1:]} | {"prior": self._usual_prior}
+        changed = [f"{name}={getattr(self, name)!r}" for name, value in usual.items() if getattr(self, name) != value]
         return f"{type(self).__name__}({', '.join([repr(self.network), *changed])})"
 
     @property
@@ -143,6 +149,10 @@ class Classifier(ClassPrior):
     def has_posterior(self) -> bool:
         """True where its weights have a prior."""
         return self.prior is not None
+
+    @property
+    def _usual_prior(self) -> float | None:
+        return OF_LINEAR if self.is_linear else None
 
     @property
     def _has_weights(self) -> bool:

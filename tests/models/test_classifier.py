@@ -319,3 +319,33 @@ def test_a_logistic_regression_without_intercepts_is_even_where_the_features_are
     assert np.abs(fits[True].predict_proba(np.zeros((1, 4)))[0] - even).max() > 0.01
     with pytest.raises(StoryError, match="bias=False is of network='logistic'"):
         Classifier("mlp", bias=False)
+
+
+def test_a_logistic_regression_has_a_prior_unless_it_is_told_to_have_none():
+    assert Classifier("logistic") == Classifier("logistic", prior=1.0) != Classifier("logistic", prior=None)
+    assert Classifier("mlp").prior is None
+    assert [repr(Classifier("logistic", prior=prior)) for prior in (1.0, None, 2.0)] == [
+        "Classifier('logistic')",
+        "Classifier('logistic', prior=None)",
+        "Classifier('logistic', prior=2.0)",
+    ]
+    flat = Classifier("logistic", prior=None)
+    assert Classifier.from_json(flat.to_json()) == flat
+
+
+def test_few_tasks_are_not_separated_by_a_logistic_regression():
+    """200 tasks of three annotations each, and classes two standard deviations apart in one of five features."""
+    scores = {None: [], 1.0: []}
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        truth, ability = rng.integers(0, 2, 200), rng.uniform(0.55, 0.85, 10)
+        given = np.where(rng.random((200, 10)) < ability, truth[:, None], 1 - truth[:, None])
+        given[rng.random(given.shape).argsort(1) >= 3] = -1
+        x = rng.normal(size=(200, 5))
+        x[:, 0] += 2 * truth
+        annotations = cp.Annotations.from_matrix(given, features=x.astype("f4"), ordered=False)
+        for prior, found in scores.items():
+            fit = cp.fit("dawid_skene", annotations, classifier=Classifier("logistic", prior=prior), progress=False)
+            found.append(np.log(fit.posterior[np.arange(200), truth]).mean())
+    assert min(scores[1.0]) > -0.6
+    assert np.mean(scores[None]) < np.mean(scores[1.0]) - 0.5

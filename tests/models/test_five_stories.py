@@ -94,7 +94,7 @@ def test_fixed_difficulty_has_the_votes_as_prior_and_a_classifier_that_does_not_
     shares[featured.votes().sum(-1) == 0] = 1 / K
     silent = density(Model(STORIES["difficulty"], {"kind": "fixed"}), {"ability": ability}, featured)
     np.testing.assert_allclose(np.exp(silent.truth_prior), shares, atol=1e-6)
-    student = Model(STORIES["difficulty"], {"kind": "fixed", "truth_prior": Classifier("logistic")})
+    student = Model(STORIES["difficulty"], {"kind": "fixed", "truth_prior": Classifier("logistic", prior=None)})
     weights = {"classifier.linear.kernel": np.eye(K, dtype="f4"), "classifier.linear.bias": np.zeros(K, "f4")}
 
     def log_likelihood(weights):
@@ -111,7 +111,7 @@ def test_fixed_difficulty_has_the_votes_as_prior_and_a_classifier_that_does_not_
 def test_the_gradient_through_the_difficulty_is_that_of_the_whole_likelihood(featured, network, through):
     """The central difference of the log-likelihood, in float64; without it, with the difficulties held."""
     with jax.enable_x64(True):
-        told = Classifier(network, hidden=(4,), dropout=0.0)
+        told = Classifier(network, hidden=(4,), dropout=0.0, prior=None)
         model = Model(STORIES["difficulty"], {"truth_prior": told, "through_difficulty": through})
         rng = np.random.default_rng(2)
         shapes = told.shapes((K,), K)

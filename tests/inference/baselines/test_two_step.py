@@ -29,7 +29,8 @@ def test_a_logistic_classifier_has_the_weights_of_scikit_learns_on_the_same_soft
     """The maximum of the weighted log-likelihood is one: both optimisers reach it, so probabilities agree to 1e-3."""
     from sklearn.linear_model import LogisticRegression
 
-    fit = cp.fit("naive_soft", crowd, classifier="logistic", tolerance=1e-9, progress=False)
+    flat = cp.Classifier("logistic", prior=None)
+    fit = cp.fit("naive_soft", crowd, classifier=flat, tolerance=1e-9, progress=False)
     x, q = np.asarray(crowd.features), fit.posterior
     twice, labels = np.concatenate([x, x]), np.repeat([0, 1], len(x))
     model = LogisticRegression(C=1e4, max_iter=2000).fit(twice, labels, sample_weight=q.T.ravel())

@@ -109,7 +109,7 @@ def test_blackjax_finds_the_posterior_that_crowdppls_nuts_finds():
 def test_a_classifier_that_stays_untrained_is_said(tiny):
     annotations = tiny.replace(features=np.ones((5, 2), dtype=np.float32))
     with pytest.warns(UserWarning, match="stays untrained"):
-        target = cp.potential("dawid_skene", annotations, classifier="logistic")
+        target = cp.potential("dawid_skene", annotations, classifier=cp.Classifier("logistic", prior=None))
     assert set(target.initial) == {"confusion"}
     weights = cp.potential("dawid_skene", annotations, classifier=cp.Classifier("logistic", prior=1.0)).initial
     assert "classifier.linear.kernel" in weights

@@ -81,7 +81,7 @@ REFUSED = [
     ("em", {"patience": 3}, "patience=3 would be ignored"),
     ("em", {"batch_size": 9, "patience": 3}, "patience=3 would be ignored: nothing is held out; .* give held_out"),
     ("em", {"batch_size": 9, "network_rate": 0.1}, "network_rate=0.1 would be ignored: the story has no classifier"),
-    ("em", {"weight_decay": 0.1}, "weight_decay=0.1 would be ignored: .* takes cp.Classifier\\('logistic', prior=1.0"),
+    ("em", {"weight_decay": 0.1}, "weight_decay=0.1 would be ignored: .* cp.Classifier\\('logistic', prior=1.0"),
     ("em", {"batch_size": 9, "weight_decay": 0.1}, "weight_decay=0.1 would be ignored: the story has no classifier"),
     ("em", SHRUNK | {"weight_decay": 0.1}, "weight_decay=0.1 would be ignored: the classifier's weights have a prior"),
     ("em", {"batch_size": 9, "max_iterations": 3}, "max_iterations=3 would be ignored: .* minibatches; give epochs"),

@@ -1,7 +1,5 @@
 """A column of identifiers as integer codes and distinct values; errors name the row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,7 +34,7 @@ class Column:
         """Return the rows that hold an identifier, shape (number of them,)."""
         return np.flatnonzero(self.codes == code)
 
-    def aligned(self, ids: Ids, option: str) -> Column:
+    def aligned(self, ids: Ids, option: str) -> "Column":
         """Return the same column with codes into the given `ids`.
 
         Raises:

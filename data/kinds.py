@@ -1,7 +1,5 @@
 """Kinds of labels: nominal classes, ordered classes, comparisons. A kind has all that depends on how classes relate."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -70,7 +68,7 @@ class Kind:
         """A mask of the classes that each question has, shape (Q, K) bool; None where all tasks have all classes."""
         return None
 
-    def of_question(self, question: int) -> Kind:
+    def of_question(self, question: int) -> "Kind":
         """Return the kind of one question's labels, by the question's position."""
         return self
 

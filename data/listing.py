@@ -1,7 +1,5 @@
 """A table of names and texts, such as the stories that there are, which shows its texts whole."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from io import StringIO
 from shutil import get_terminal_size
@@ -22,7 +20,7 @@ class Listing(pd.DataFrame):
     """
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, more: str = "") -> Listing:
+    def of(cls, frame: pd.DataFrame, more: str = "") -> "Listing":
         """The frame as a listing, with a sentence below it that says where to look next."""
         made = cls(frame)
         made.attrs[ATTRIBUTE] = more

@@ -1,7 +1,5 @@
 """Annotations cut into blocks of whole tasks, one for each device."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
 
@@ -52,7 +50,7 @@ class ShardedAnnotations(PaddedAnnotations):
         return ((jnp.cumsum(n_real) - n_real)[:, None] + jnp.minimum(place, n_real[:, None])).reshape(-1)
 
     @property
-    def specs(self) -> ShardedAnnotations:
+    def specs(self) -> "ShardedAnnotations":
         """Every field's `PartitionSpec` on the mesh, in its place."""
         return jax.tree.map_with_path(lambda path, _: P() if path[-1].name in WHOLE else P(SHARD), self)
 

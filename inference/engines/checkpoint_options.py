@@ -1,7 +1,5 @@
 """Checkpoints as a user asks for them: the folder, how often, and whether an earlier run is gone on from."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path
@@ -26,7 +24,7 @@ class CheckpointOptions(NamedTuple):
     milestones: bool = False  # whether those are written too whose time has not come
     whole: Path | None = None  # the folder that the user named, where this is one within it, of a fit among several
 
-    def within(self, name: str) -> CheckpointOptions:
+    def within(self, name: str) -> "CheckpointOptions":
         """Return the options for one fit among several, in a folder of its own."""
         if self.folder is None:
             return self
@@ -58,7 +56,7 @@ class CheckpointOptions(NamedTuple):
         every: float | str | None = None,
         resume: bool = False,
         folder: str | os.PathLike[str] | None = None,
-    ) -> CheckpointOptions:
+    ) -> "CheckpointOptions":
         """Return the checkpoints that a user asks for by the arguments of :func:`crowdppl.fit`.
 
         Raises:

@@ -6,8 +6,6 @@ often as the user asked, all stages in one file beside a fingerprint of the fit 
 not there at all. Reading the file runs nothing: arrays are NumPy's without objects, the rest is JSON.
 """
 
-from __future__ import annotations
-
 import json
 import time
 import zipfile
@@ -102,7 +100,7 @@ class Checkpoints:
         self._store, self._prefix = store, prefix
         self.interrupts, self.active = interrupts, active
 
-    def within(self, name: str) -> Checkpoints:
+    def within(self, name: str) -> "Checkpoints":
         """Return the checkpoints of a part of the work, whose stages have names of their own."""
         return Checkpoints(self._store, f"{self._prefix}{name}/", interrupts=self.interrupts, active=self.active)
 
@@ -167,7 +165,7 @@ class Checkpoints:
             return "with checkpoint='folder' an interrupted fit can go on"
         return f"{self._store.call} goes on from there"
 
-    def pace(self, most: int) -> Pace:
+    def pace(self, most: int) -> "Pace":
         """Return how many steps to take at a time: ``most``, and fewer where they would take long."""
         return Pace(most, 1 if self.active else most)
 

@@ -1,7 +1,5 @@
 """A finding on a fit: what was found, of which subject, and what to do, as data and as a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
@@ -30,7 +28,7 @@ class FindingWarning(UserWarning):
         finding: the finding that it tells of; None where it tells of something else.
     """
 
-    def __init__(self, text: str, finding: Finding | None = None) -> None:
+    def __init__(self, text: str, finding: "Finding | None" = None) -> None:
         super().__init__(text)
         self.finding = finding
 
@@ -80,7 +78,7 @@ class Finding:
 
     def renamed(
         self, names: Mapping[Hashable, Hashable], in_text: Callable[[str, Mapping[Hashable, Hashable]], str]
-    ) -> Finding:
+    ) -> "Finding":
         """Return the finding with other names of workers.
 
         Args:

@@ -1,7 +1,5 @@
 """Findings on a result, rendered as text, HTML, a table, and Python's warnings."""
 
-from __future__ import annotations
-
 import warnings
 
 import pandas as pd
@@ -23,7 +21,7 @@ class Findings(tuple[Finding, ...]):
     __slots__ = ()
 
     @property
-    def warnings(self) -> Findings:
+    def warnings(self) -> "Findings":
         """Those that a user should act on."""
         return Findings(finding for finding in self if finding.severity == "warning")
 

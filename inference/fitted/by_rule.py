@@ -1,7 +1,5 @@
 """Labels that come from no likelihood: the workers' confusion matrices against them, and a classifier of new tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -81,7 +79,7 @@ class ByRule:
         return drawn / drawn.sum(-1, keepdims=True)
 
     @property
-    def with_uncertainty(self) -> ByRule:
+    def with_uncertainty(self) -> "ByRule":
         """The labels with draws of the confusion matrices, given the labels, which count as known."""
         return self if self.has_draws else replace(self, has_draws=True)
 

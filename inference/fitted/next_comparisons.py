@@ -1,7 +1,5 @@
 """Which two items to have compared next, so that the ranking is known better."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,7 +96,7 @@ class _Belief(NamedTuple):
     n_classes: int
 
     @classmethod
-    def of(cls, draws: ItemDraws, n_classes: int) -> _Belief:
+    def of(cls, draws: ItemDraws, n_classes: int) -> "_Belief":
         """Return the moments of draws."""
         return cls(draws.score.mean(0), np.cov(draws.score, rowvar=False), float(draws.tie.mean()), n_classes)
 

@@ -1,7 +1,5 @@
 """Labels and workers of a crowd by one story, by an average of several, or by a rule: the argument of every view."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -82,7 +80,7 @@ class Posterior:
     power: float | None = None
 
     @classmethod
-    def of(cls, source: Fitted | ByRule | Posterior) -> Self:
+    def of(cls, source: "Fitted | ByRule | Posterior") -> Self:
         """The posterior of one story, of a rule, or of another posterior."""
         if isinstance(source, Posterior):
             return cls(**{part.name: getattr(source, part.name) for part in fields(source)})

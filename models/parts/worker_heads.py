@@ -1,7 +1,5 @@
 """One network with an output for each worker, whose average is a classifier (Guan et al. 2018, "Who said what")."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -41,7 +39,7 @@ class WorkerHeads(Classifier):
     kind: ClassVar[str] = "worker_heads"
 
     @classmethod
-    def of(cls, classifier: Classifier, n_workers: int) -> WorkerHeads:
+    def of(cls, classifier: Classifier, n_workers: int) -> "WorkerHeads":
         """The network of a classifier with an output for each worker."""
         options = {name: getattr(classifier, name) for name in ("network", "hidden", "dropout", "batch_norm", "prior")}
         return cls(**options, n_workers=n_workers)

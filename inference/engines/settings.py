@@ -184,7 +184,7 @@ def _checked(name: str, value: Any, default: Any) -> Any:
     return value
 
 
-def checked_seed(seed: object, name: str = "seed") -> int:
+def checked_seed(seed: object) -> int:
     """Return the seed as a Python int.
 
     >>> checked_seed(7)
@@ -192,7 +192,6 @@ def checked_seed(seed: object, name: str = "seed") -> int:
 
     Args:
         seed: what was given; Python's and NumPy's integers are accepted.
-        name: the argument, for the message.
 
     Raises:
         ValueError: the seed is no whole number from 0 to 2**63 − 1.
@@ -204,7 +203,7 @@ def checked_seed(seed: object, name: str = "seed") -> int:
         advice = "; the default 0 gives the same result every time, np.random.SeedSequence().entropy % 2**63 another"
     elif isinstance(seed, np.random.Generator | np.random.RandomState):
         advice = "; draw one with int(generator.integers(2**63))" if isinstance(seed, np.random.Generator) else ""
-    raise ValueError(f"{name}={seed!r}: a whole number from 0 to 2**63 - 1 is needed{advice}")
+    raise ValueError(f"seed={seed!r}: a whole number from 0 to 2**63 - 1 is needed{advice}")
 
 
 def refuse_unused(settings: Any, unused: Mapping[str, str]) -> None:

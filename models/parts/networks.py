@@ -1,6 +1,7 @@
 """Classifiers ready-made: logistic regression, a perceptron with hidden layers, a small convolutional network."""
 
 import math
+from typing import Any
 
 import jax
 from flax import nnx
@@ -67,38 +68,21 @@ class CNN(nnx.Module):
     Args:
         shape: of a task's image, ``(height, width)`` or ``(height, width, channels)``.
         n_classes: K.
-        channels: of each convolution.
-        hidden: units of each hidden layer.
-        dropout: share of the units switched off in training.
         batch_norm: normalise each layer over the batch.
         rngs: of Flax.
+        of_head: ``hidden`` and ``dropout`` of :class:`MLP`.
     """
 
     def __init__(
-        self,
-        shape: tuple[int, ...],
-        n_classes: int,
-        *,
-        hidden: tuple[int, ...],
-        dropout: float,
-        batch_norm: bool,
-        rngs: nnx.Rngs,
-        channels: tuple[int, ...] = CHANNELS,
+        self, shape: tuple[int, ...], n_classes: int, *, batch_norm: bool, rngs: nnx.Rngs, **of_head: Any
     ) -> None:
         height, width, depth = (*shape, 1)[:3]
-        sizes = (depth, *channels)
-        self.convolutions = nnx.List(nnx.Conv(a, b, (3, 3), rngs=rngs) for a, b in zip(sizes, channels, strict=False))
-        self.norms = nnx.List(_batch_norm(size, rngs) for size in channels) if batch_norm else None
-        for _ in channels:
+        sizes = (depth, *CHANNELS)
+        self.convolutions = nnx.List(nnx.Conv(a, b, (3, 3), rngs=rngs) for a, b in zip(sizes, CHANNELS, strict=False))
+        self.norms = nnx.List(_batch_norm(size, rngs) for size in CHANNELS) if batch_norm else None
+        for _ in CHANNELS:
             height, width = -(-height // 2), -(-width // 2)
-        self.head = MLP(
-            (height, width, channels[-1]),
-            n_classes,
-            hidden=hidden,
-            dropout=dropout,
-            batch_norm=batch_norm,
-            rngs=rngs,
-        )
+        self.head = MLP((height, width, CHANNELS[-1]), n_classes, batch_norm=batch_norm, rngs=rngs, **of_head)
 
     def __call__(self, x: Array) -> Array:
         """Logits ``(N, K)`` of images ``(N, height, width)`` or ``(N, height, width, channels)``."""

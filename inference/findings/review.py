@@ -36,7 +36,6 @@ from collections.abc import Hashable, Iterator
 import numpy as np
 import pandas as pd
 from scipy.special import betaln, expit, gammaln, ndtr, ndtri
-from scipy.stats import rankdata
 
 from ...data import Annotations
 from ...data.arrays import cross_counts, expected_counts
@@ -326,6 +325,8 @@ def _by_order(
         label: classes of the rows as they were shown, ``(A,)``.
         shares: of the classes, ``(K,)``.
     """
+    from scipy.stats import rankdata  # a third of a second to import
+
     found = np.zeros((given.n_workers, len(CORRELATIONS)))
     for rows, classes in groups:
         if len(rows) > IN_ORDER:

@@ -59,7 +59,7 @@ def plot_ranking(fit: Posterior, *, ax: Axes | None = None, interval: float = IN
     heading = f"Ranking of {len(table):,} items\nwith {interval:.0%} credible intervals"
     if "part" in scores:
         heading += f", within {scores['part'].max():,} parts that no comparison joins"
-    return draw_ordered(ax, table, of="item", measured="score (log-odds)", heading=heading)
+    return draw_ordered(ax, table, of="item", measured="score (log-odds of the true label)", heading=heading)
 
 
 def plot_expected(fit: Posterior, *, ax: Any = None, interval: float = INTERVAL) -> Any:

@@ -73,9 +73,9 @@ def wide_scale(of: Fitted) -> Iterator[Said]:
     for name, square in squares.items():
         if square < SMALL:
             yield Said(
-                f"the mode makes workers differ more than they do: the offsets {name!r} have the mean square "
-                f"{square:.2f} there, where their prior has 1, and their scale is so much larger. Labels may be worse "
-                "than by votes, and too sure",
+                "EM makes workers differ more than the annotations say: the scale of their differences is about "
+                f"{square**-0.5:.0f} times too large (the mean square of the offsets {name!r} is {square:.2f}, and not "
+                "1). Labels may be worse than by votes, and too sure",
                 "take method='svi' or 'nuts'",
                 {"site": name, "square": square},
             )

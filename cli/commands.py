@@ -100,7 +100,7 @@ def fit(
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="DIR", help="New folder for the results.", rich_help_panel=options.OUTPUT),
-    ],
+    ] = Path("crowdppl-fit"),
     request: Request,
     overwrite: bool = False,
     to: list[str] | None = None,

@@ -220,6 +220,15 @@ def test_a_failure_leaves_the_earlier_results(crowd, out, tmp_path, monkeypatch)
     only(tmp_path, "crowd.csv", "results")
 
 
+def test_without_out_the_results_are_in_a_folder_of_the_command(crowd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = crowdppl("fit", crowd)
+    assert done.exit_code == 0, done.output
+    only(tmp_path, "crowd.csv", "crowdppl-fit")
+    only(tmp_path / "crowdppl-fit", *FILES)
+    assert "crowdppl-fit has something in it" in " ".join(refused("fit", crowd).split())
+
+
 @pytest.mark.parametrize("place", ["crowd.csv", "crowd.csv/results"])
 def test_an_output_folder_that_cannot_be_made_is_refused_before_the_fit(crowd, tmp_path, monkeypatch, place):
     monkeypatch.setattr(cp, "fit", lambda *_, **__: pytest.fail("the fit has started"))

@@ -108,12 +108,29 @@ def reviewed(of: Posterior | Fitted) -> pd.DataFrame:
 def spammers(of: Posterior | Fitted) -> dict[Hashable, str]:
     """Return by worker who says next to nothing, or is right less often than by guessing, this as a reason."""
     source = Posterior.of(of) if isinstance(of, Fitted) else of
-    probability, reasons = probabilities(source), {}
+    probability, above, reasons = probabilities(source), _above_chance(source), {}
     for j in np.flatnonzero(probability[:, [NOTHING, BELOW]].sum(1) > PROBABLE).tolist():
         either = probability[j, [NOTHING, BELOW]].sum()
-        said, shown = BELOW_CHANCE if probability[j, BELOW] > SURELY * either else SAYS_NOTHING, _shown(either)
-        reasons[source.annotations.workers[j]] = f"{said} (probability {shown})"
+        is_below = probability[j, BELOW] > SURELY * either and not above[j]
+        said = BELOW_CHANCE if is_below else SAYS_NOTHING
+        reasons[source.annotations.workers[j]] = f"{said} (probability {_shown(either)})"
     return reasons
+
+
+def _above_chance(of: Posterior) -> np.ndarray:
+    """A mask of the workers whose confusion matrix of the fit is right more often than chance, or in order, ``(J,)``.
+
+    Labels that followed a worker are, without this worker, of other classes than the worker names: who only guesses
+    then seems to avoid the true class. Of labels by a rule, and of levels of another truth, nobody is.
+    """
+    if of.rule is not None or of.annotations.scored:
+        return np.zeros(of.annotations.n_workers, bool)
+    tables, shares = of.confusion_draws.mean((0, 1)), of.class_shares
+    given = np.einsum("k,jkl->jl", shares, tables)
+    if of.annotations.kind.in_order and len(shares) > 2:
+        place = np.arange(len(shares))
+        return np.asarray((tables @ place) @ (shares * place) > (given @ place) * (shares @ place))
+    return np.asarray(np.diagonal(tables, axis1=1, axis2=2) @ shares > given @ shares)
 
 
 def _shown(probability: float) -> str:

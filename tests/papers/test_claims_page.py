@@ -16,7 +16,6 @@ from crowdppl.benchmarks.papers.kept_cells import run_cells
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 PAGE, KEPT = BENCHMARKS / "PAPERS.md", BENCHMARKS / "papers"
 SECTIONS = sections_of(PAGE.read_text(encoding="utf-8"))
-NOT_KEPT = "Runs of 2026-11-22, before runs were kept"
 
 
 def coin(name="coin"):
@@ -48,12 +47,9 @@ def test_the_page_is_what_the_code_makes_of_the_kept_runs(tmp_path):
     assert (tmp_path / PAGE.name).read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
 
 
-def test_a_section_has_kept_runs_or_says_that_they_were_not_kept():
+def test_every_section_has_its_runs_kept():
     assert list(SECTIONS) == list(EXPERIMENTS)
-    kept = {path.stem for path in KEPT.glob("*.jsonl")}
-    assert kept <= set(EXPERIMENTS)
-    for name, text in SECTIONS.items():
-        assert (NOT_KEPT in text) == (name not in kept), name
+    assert {path.stem for path in KEPT.glob("*.jsonl")} == set(EXPERIMENTS)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -80,7 +76,7 @@ def test_verdicts_of_a_difference_alone_follow_the_usual_rule():
             continue
         difference, _, n = row["ours"].rpartition("difference ")[2].partition(", n = ")
         mean, deviation = map(float, difference.split(" ± "))
-        above_zero = mean - 2 * deviation / int(n or 5) ** 0.5  # before runs were kept, n was not said beside it
+        above_zero = mean - 2 * deviation / int(n) ** 0.5
         if abs(above_zero) > 0.1:  # else rounding may hide it
             assert row["verdict"] == ("holds" if above_zero > 0 else "fails"), row
 

@@ -22,9 +22,12 @@ from .text_files import check_roles
 
 KIND = Pairwise()
 
+COMPARED = ("", "model", "item", "answer", "response", "output")
+"""Words for what is compared, before the letter or the number of a side: model_a, model_1."""
+
 WORDS: dict[str, tuple[str, ...]] = {
-    "left": ("left", "a", "1", "first", "modela", "itema", "answera", "responsea", "outputa"),
-    "right": ("right", "b", "2", "second", "modelb", "itemb", "answerb", "responseb", "outputb"),
+    "left": ("left", "first", *(f"{what}{end}" for what in COMPARED for end in ("a", "1"))),
+    "right": ("right", "second", *(f"{what}{end}" for what in COMPARED for end in ("b", "2"))),
     "tie": ("tie", "tied", "draw", "equal", "same", "both", "tiebothbad", "bothbad"),
 }
 """By class the labels that stand for it, in small letters and digits alone."""
@@ -354,7 +357,12 @@ def _sides_said(
     are_sides = all(word is not None for word in side.values())
     are_items = all(item[name] >= 0 or side[name] == 2 for name in given)
     named = [name for name in given if item[name] >= 0]
-    if are_sides and are_items and named:
+    differ = (
+        item[name] >= 0 and item[name] != sides[row, side[name]]
+        for row, name in enumerate(column.ids[int(code)] for code in column.codes)
+        if name not in silent
+    )
+    if are_sides and are_items and any(differ):
         raise AnnotationError(
             f"{column.title}: {named[0]!r} names a side and an item; write the labels 'left', 'right' and 'tie'"
         )
@@ -391,8 +399,8 @@ def _neither(column: Column, row: int, words: Words, items: Ids) -> AnnotationEr
         mend = "name what is no class in abstain=[...]; say what other words stand for by meaning={value: 'left', …}"
     return AnnotationError(
         f"{column.title}, {column.where(row)}: {value!r} is neither a side nor an item of the row; expected left, "
-        f"right or tie (also a, b, 1, 2, model_a, model_b), or in every row the item in {words.columns[0]!r} or "
-        f"{words.columns[1]!r} that is better ({accepted}); {mend}"
+        f"right or tie (also a, b, 1, 2, model_a, model_b, model_1, model_2), or in every row the item in "
+        f"{words.columns[0]!r} or {words.columns[1]!r} that is better ({accepted}); {mend}"
     )
 
 

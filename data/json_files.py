@@ -1,15 +1,17 @@
 """Files of JSON and JSON Lines, in any encoding and compressed or not."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from .errors import AnnotationError
-from .text_files import encoding_of, open_bytes, reading, suffix_of
+from .text_files import encoding_of, first_bytes, open_bytes, reading, suffix_of
 
 LINES = (".jsonl", ".ndjson")
 JSON = (".json", *LINES)
+LONGEST = 2**20
+"""Bytes of a first line, with its prompts and answers, by which a file's format is known."""
 
 
 def read_json(path: Path, encoding: str | None = None, *, largest: int | None = None) -> Any:
@@ -61,6 +63,18 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, Any]]:
                 yield number, json.loads(line)
             except (ValueError, RecursionError) as error:
                 raise AnnotationError(f"{path}, line {number}: it is no JSON: {error}; remove the line") from None
+
+
+def first_record(path: Path) -> Mapping[str, Any]:
+    """Return the dictionary in the first line of a file of JSON Lines; an empty one where the line is none."""
+    line = first_bytes(path, LONGEST).lstrip().partition(b"\n")[0]
+    if not line.startswith(b"{"):
+        return {}
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _without_repeats(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from .gathered import Held
 from .harness_logs import is_harness_log, read_harness_log
 from .inspect_logs import is_inspect_log, read_inspect_log
 from .langfuse_scores import is_langfuse_log, read_langfuse_log
+from .llm_judge import is_judge_log, read_judge_log
 from .openai_logs import is_openai_log, read_openai_log
 from .promptfoo_logs import is_promptfoo_log, read_promptfoo_log
 from .verdicts import TASKS, Log, Verdict, task_name
@@ -27,6 +28,7 @@ READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Log]], ...] = (
     (is_openai_log, read_openai_log),
     (is_deepeval_log, read_deepeval_log),
     (is_langfuse_log, read_langfuse_log),
+    (is_judge_log, read_judge_log),
 )
 """By format, whether a file is one, and what reads it."""
 
@@ -73,7 +75,7 @@ class Scale:
             if self.keeps and not isinstance(value, str):
                 return next(letter for letter, number in LETTERS.items() if number == value)
             return value if isinstance(value, str) else int(value)
-        return int(value) if self.name == "score" else value
+        return int(value) if self.name == "score" and float(value).is_integer() else value
 
 
 def read_logs(
@@ -285,7 +287,8 @@ def _scale_name(values: Sequence[Any], *, has_letters: bool) -> str:
         return "verdict"
     if text:
         return "text"
-    return "score" if all(float(value).is_integer() for value in numbers) else "fraction"
+    steps = 2 if max(numbers, default=0) > 1 else 1  # halves, such as 7.5 of 10, are scores, and 0.5 of 1 is a fraction
+    return "score" if all(float(steps * value).is_integer() for value in numbers) else "fraction"
 
 
 def _question(verdict: Verdict, scales: Mapping[tuple[str, str | None], Scale]) -> str:
@@ -322,7 +325,7 @@ def _in_order(labels: set[Any], scales: Mapping[tuple[str, str | None], Scale]) 
     """The classes from the least to the greatest where they have an order: I, P, C, or three scores or more."""
     if "P" in labels and labels <= LETTERS.keys():
         return [letter for letter in LETTERS if letter in labels or letter != "P"]
-    if len(labels) > 2 and all(type(label) is int for label in labels):
+    if len(labels) > 2 and all(type(label) in (int, float) and float(2 * label).is_integer() for label in labels):
         return sorted(labels)
     return None
 

@@ -40,6 +40,7 @@ from .gathered import Held
 from .harness_logs import is_beside
 from .json_tools import read_mapping, read_records
 from .known_columns import Roles, find_roles, gold_column, gold_in
+from .llm_judge import ERROR, are_judged_pairs, pairs_judged
 from .opening import (
     PARQUET,
     ZIPPED,
@@ -138,9 +139,10 @@ def read(
     - Exports of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka and CrowdFlower (Appen), and LeWiDi's datasets.
       Cancelled, rejected and ignored annotations are left out, which is said; gold labels are taken.
     - Logs of evaluations, one or a folder of them: inspect_ai's ``.json`` and ``.eval``, lm-evaluation-harness's
-      ``samples_*.jsonl``, results of promptfoo, logs of OpenAI's evals, test runs of deepeval, and exported scores of
-      langfuse. Scorers annotate samples; where several models are under test, each model's answer is a task.
-      Here `tasks` may be ``"sample"``, ``"answer"`` or ``"epoch"``, and `workers` ``"scorer"`` or ``"model"``.
+      ``samples_*.jsonl``, results of promptfoo, logs of OpenAI's evals, test runs of deepeval, exported scores of
+      langfuse, and FastChat's judgments of answers (those of pairs are comparisons). Scorers annotate samples; where
+      several models are under test, each model's answer is a task. Here `tasks` may be ``"sample"``, ``"answer"`` or
+      ``"epoch"``, and `workers` ``"scorer"`` or ``"model"``.
 
     Files may be compressed (.gz, .zst, .bz2, .xz); of a .zip or a folder, all files are annotators' of one export.
 
@@ -287,6 +289,8 @@ def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
     frame, what, question = table.frame, table.what, asked.question
     if asked.tags is not None:
         return _tagged(table, asked.tags, asked)
+    if asked.comparisons is not False and not asked.named and are_judged_pairs(frame.columns):
+        return _of_judged_pairs(table, asked)
     if isinstance(question, list | tuple) or question in frame.columns:
         return _long(table, asked)
     if held := read_tool_table(frame.astype(object), what, question):
@@ -295,6 +299,16 @@ def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
         return compared_annotations(frame, compared, what, asked)
     annotations, said = _of_rows(table, asked)
     return annotations, said and said + not_compared(frame, asked)
+
+
+def _of_judged_pairs(table: Table, asked: Asked) -> tuple[Annotations, str]:
+    """Read pairs that were judged in both orders, with a row for each order."""
+    frame, told = pairs_judged(table.frame, table.what)
+    if (frame["winner"] == ERROR).any():
+        abstain = dict.fromkeys([*abstentions_of(asked.options.get("abstain")), ERROR])
+        asked = replace(asked, options={**asked.options, "abstain": list(abstain)})
+    annotations, said = _from_table(Table(frame, table.what), replace(asked, comparisons=True))
+    return annotations, f"{said}; {told}"
 
 
 def _tagged(table: Table, tags: str, asked: Asked) -> tuple[Annotations, str]:
@@ -384,7 +398,8 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
         return _of_held(held, asked)
     if not content:
         raise AnnotationError(f"{what}: the list is empty; a record for each annotation is needed")
-    frame = pd.DataFrame(flat_records(content, what, list(asked.roles.values())))
+    of_pairs = are_judged_pairs(content[0])
+    frame = pd.DataFrame(content if of_pairs else flat_records(content, what, list(asked.roles.values())))
     return _from_table(Table(frame, what), asked)
 
 

@@ -7,20 +7,23 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import AnnotationError
-from ..json_files import numbered_lines
+from ..json_files import first_record, numbered_lines
 from .verdicts import Log, Verdict
 
 TOOL = "lm-evaluation-harness"
 NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
 RESULTS = re.compile(r"results_\d{4}-\d\d-\d\dT[\d.-]+\.json")
 NEEDED = ("doc_id", "metrics", "filter")
+SAMPLE = ("doc_id", "target", "resps", "filtered_resps")
+"""Fields by which a file of another name is known."""
+
 VERSION = "0.4.13"
-"""The version whose logs the tests have; older ones that lack a field are refused."""
+"""The version whose logs the tests have; a sample of an older one that lacks a field is refused."""
 
 
 def is_harness_log(path: Path) -> bool:
-    """Return whether a file has the name that lm-evaluation-harness gives to its samples."""
-    return NAME.fullmatch(path.name) is not None
+    """Return whether a file has the name that lm-evaluation-harness gives to its samples, or begins with one."""
+    return NAME.fullmatch(path.name) is not None or set(SAMPLE) <= first_record(path).keys()
 
 
 def is_beside(path: Path) -> bool:
@@ -31,21 +34,22 @@ def is_beside(path: Path) -> bool:
 def read_harness_log(path: Path) -> Log:
     """Return the verdicts of a task's samples: of each metric and filter as a scorer.
 
-    Metrics that are no number of one sample, such as those of perplexity, are left out.
+    Metrics that are no number of one sample, such as those of perplexity, are left out. The name of a file that was
+    renamed is taken as the model's.
 
     Raises:
         AnnotationError: a line is no JSON, or no sample that names its metrics and filter.
     """
     named = NAME.fullmatch(path.name)
-    assert named is not None
-    model = _model(path, named["date"])
+    task, model = (named["task"], _model(path, named["date"])) if named else ("", path.name.partition(".jsonl")[0])
     verdicts: list[Verdict] = []
     left_out: Counter[str] = Counter()
     for number, sample in numbered_lines(path):
         if not isinstance(sample, Mapping) or not all(name in sample for name in NEEDED):
             raise AnnotationError(
                 f"{path}, line {number}: a sample with {', '.join(NEEDED)} is needed, as lm-evaluation-harness writes "
-                f"it in version {VERSION}; evaluate with that, or leave the file out"
+                f"it in version {VERSION}; evaluate with that, or add them: metrics lists the names of the scores, and "
+                "filter is 'none' where there is one"
             )
         names = sample["metrics"]
         if not isinstance(names, list) or not all(isinstance(name, str) and name in sample for name in names):
@@ -60,8 +64,9 @@ def read_harness_log(path: Path) -> Log:
             scorer = name if by == "none" else f"{name},{by}"
             place = f"{path.name}, line {number}, {scorer}"
             value = None if value != value else value
-            verdicts.append(Verdict(place, named["task"], sample["doc_id"], 1, model, scorer, None, value))
-    return Log(TOOL, verdicts, left_out)
+            verdicts.append(Verdict(place, task, sample["doc_id"], 1, model, scorer, None, value))
+    said = f"{path.name} is not named as lm-evaluation-harness names it, and its model taken to be {model!r}"
+    return Log(TOOL, verdicts, left_out, "" if named else said)
 
 
 def _model(path: Path, date: str) -> str:

@@ -114,6 +114,23 @@ def test_harness_metrics_and_filters_are_workers(capsys):
     assert "2 logs of lm-evaluation-harness" in capsys.readouterr().err
 
 
+def test_a_renamed_harness_log_is_known_by_its_fields_and_no_target_becomes_a_worker(tmp_path, capsys):
+    file = next((LOGS / "harness" / "org__small").glob("samples_*"))
+    named = cp.read(file)
+    capsys.readouterr()
+    renamed = shutil.copy(file, tmp_path / "small model.jsonl")
+    found = cp.read(renamed)
+    assert labels(found) == labels(named)
+    said = capsys.readouterr().err
+    assert "1 log of lm-evaluation-harness" in said
+    assert "its model taken to be 'small model'" in said
+    lines = [json.loads(line) for line in renamed.read_text().splitlines()]
+    old = [{name: value for name, value in line.items() if name not in ("metrics", "filter")} for line in lines]
+    renamed.write_text("\n".join(map(json.dumps, old)))
+    with pytest.raises(AnnotationError, match=r"line 1: a sample with .*or add them: metrics lists the names"):
+        cp.read(renamed)
+
+
 def test_a_harness_log_without_results_has_the_name_of_its_folder(tmp_path):
     folder = tmp_path / "org__small"
     shutil.copytree(LOGS / "harness" / "org__small", folder)

@@ -1,5 +1,6 @@
 """Gold labels: true labels that are known for some of the tasks."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from .columns import Column, Where, encode, row_number, type_hint
 from .errors import AnnotationError, warn
 from .excel import EXCEL, read_excel
 from .frames import as_frame, is_frame, read_parquet_table, read_text_table, row_and_line, take_column
+from .id_text import name_text
 from .ids import Ids
 from .input_warnings import spellings
 from .json_files import JSON, read_json
@@ -318,9 +320,14 @@ def _columns_in(
 
 
 def _by_text(ids: Ids) -> dict[str, Any]:
-    """By text the identifiers; whole numbers also with a point, "1.0", as tables write them beside an empty cell."""
-    # No two identifiers look alike as text: `Ids` refuses them.
-    return {f"{value}.0": value for value in ids if type(value) is int} | {str(value): value for value in ids}
+    """By text the identifiers; whole numbers also with a point, "1.0", as tables write them beside an empty cell.
+
+    Those of several parts are known by their text in files, ``q1 · x · y``, where no other has it, and by Python's.
+    """
+    # No two identifiers look alike as Python writes them: `Ids` refuses them.
+    times = Counter(map(name_text, ids))
+    by_text = {name_text(value): value for value in ids if times[name_text(value)] == 1}
+    return {f"{value}.0": value for value in ids if type(value) is int} | by_text | {str(value): value for value in ids}
 
 
 def _identified(column: pd.Series, by_text: dict[str, Any]) -> pd.Series:

@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from .id_text import name_text
+
 RUN = "=+-@\t\r\n＝＋－＠"
 """With what cells begin that a spreadsheet would run; the wide signs are those of East Asian keyboards."""
 
@@ -55,6 +57,9 @@ def as_before(column: pd.Series) -> pd.Series:
 def write_csv(table: pd.DataFrame, path: str | PathLike[str], *, index: bool = True) -> None:
     """Write a table to a CSV file in UTF-8, with cells and names that no spreadsheet runs.
 
+    A name of several parts, such as a prompt and its two items, is written as terminal and report have it, with a dot
+    between the parts.
+
     Args:
         table: its index too is written.
         path: of the file.
@@ -72,7 +77,7 @@ def write_csv(table: pd.DataFrame, path: str | PathLike[str], *, index: bool = T
 
 
 def _cells(values: Iterable[Any]) -> list[Any]:
-    return [harmless(value) if isinstance(value, str) else value for value in values]
+    return [harmless(name_text(value)) if isinstance(value, str | tuple) else value for value in values]
 
 
 def _safe_index(index: pd.Index) -> pd.Index:

@@ -155,7 +155,13 @@ def test_items_go_wherever_the_annotations_go(tmp_path):
     assert "prompt" not in written
     asked = Annotations.from_comparisons(ROWS.assign(question="what?"), prompt="question")
     cp.fit("majority_vote", asked).write_labels(tmp_path / "asked.csv", to="csv")
-    assert pd.read_csv(tmp_path / "asked.csv")["prompt"].tolist() == ["what?"] * 3
+    asked_of = pd.read_csv(tmp_path / "asked.csv")
+    assert asked_of["prompt"].tolist() == ["what?"] * 3
+    assert asked_of["task"].tolist() == ["what? · x · y", "what? · y · z", "what? · x · z"]  # as terminal and report
+    known = cp.read(ROWS.assign(question="what?"), gold=tmp_path / "asked.csv", tell=False)
+    assert [known.classes[k] for k in known.gold] == asked_of.set_index("task")["label"][
+        [" · ".join(task) for task in known.tasks]
+    ].tolist()
     fit.write_labels(tmp_path / "labels.jsonl", to="jsonl")
     assert pd.read_json(tmp_path / "labels.jsonl", lines=True)["better"].tolist() == said
     fit.save(tmp_path / "fit")

@@ -363,10 +363,16 @@ class _Complete:
         return {name: self._bijections[name](real) for name, real in reals.items()}
 
     def log_density(self, tables: Parameters, reals: Parameters, latent: Latent) -> Array:
-        """Of parameters in log-odds and labels, probabilities or ones and zeros."""
-        here = self.at(tables | self.own(reals))
+        """Of the parameters as they are moved, in log-odds or as real numbers, and labels, or their probabilities."""
+        own = self.own(reals)
+        here = self.at(tables | own)
         free = sum(jnp.square(reals[name].mean(-1)).sum() for name in self._moved)
-        return here.complete(latent) + here.log_prior_in_log_odds - 0.5 * free
+        growth = sum(
+            bijection.log_abs_det_jacobian(reals[name], own[name]).sum()
+            for name, bijection in self._bijections.items()
+            if name not in self._moved
+        )
+        return here.complete(latent) + here.log_prior_in_log_odds + growth - 0.5 * free
 
     def counted(self, tables: Parameters, reals: Parameters, latent: Latent) -> Parameters:
         """The tables' Dirichlet concentrations given the labels."""

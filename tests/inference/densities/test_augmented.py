@@ -9,7 +9,7 @@ import numpyro
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
-from scipy.stats import dirichlet_multinomial
+from scipy.stats import dirichlet_multinomial, halfnorm
 
 import crowdppl as cp
 from crowdppl.inference.densities import augmented
@@ -101,6 +101,21 @@ def test_a_story_with_one_number_for_all_workers_has_intervals():
 
     workers = cp.fit(common_skill, cp.load_dataset("toy"), progress=False).workers
     assert (workers["accuracy_low"] < workers["accuracy_high"]).all()
+
+
+def test_positive_parameters_of_which_the_data_say_nothing_are_drawn_from_their_prior():
+    """Moved as logarithms without their change of volume, they ran away to zero."""
+
+    def with_spreads(annotations, *, truth_prior=None):
+        numpyro.sample("spread", dist.HalfNormal(1.0).expand([40]).to_event(1))
+        right = numpyro.sample("right", dist.Beta(2.0, 1.0))
+        with cp.tasks(annotations, truth_prior) as truth:
+            ability = jnp.log(right / (1 - right)) * np.ones((annotations.n_workers, 1))
+            cp.observe(truth, cp.Correct(ability, annotations.n_classes), annotations)
+
+    fit = cp.fit(with_spreads, cp.load_dataset("toy"), method="svi", sweeps=100, progress=False)
+    found = np.quantile(fit.draws["spread"], [0.1, 0.5, 0.9])
+    np.testing.assert_allclose(found, halfnorm.ppf([0.1, 0.5, 0.9]), rtol=0.15)
 
 
 LATENT = ["mace", "common_individual"]

@@ -51,6 +51,7 @@ PRODUCTS = 2e7  # of two annotations of one task, about: of more tasks a sample 
 TESTED = 50  # groups, the largest first
 TIMES = (10.0, 20.0)  # as often as the same workers differ, any other differs from them: with and without others' word
 RARE = 0.05  # probability that independent workers give always the same, of all who do together
+UNLIKELY = 0.3  # the same, below which it is worth a word
 NEARNESS = TIMES[0] * 2.0 ** np.arange(8)  # parts of the differing by chance at which workers are linked as the same
 
 
@@ -64,6 +65,7 @@ class AgreeingGroup:
         outside: the same of one of theirs and one of the others, of the tasks that two of theirs share.
         n_tasks: tasks that two of theirs share.
         question: the one in which they agree so, None for all.
+        by_chance: the probability that any of the independent workers who give always the same do so, where they do.
     """
 
     workers: np.ndarray
@@ -71,6 +73,7 @@ class AgreeingGroup:
     outside: float
     n_tasks: int
     question: Hashable = None
+    by_chance: float = 0.0
 
 
 def agreeing_groups(annotations: Annotations) -> list[AgreeingGroup]:
@@ -112,8 +115,9 @@ class _Groups(NamedTuple):
 @once
 def _groups(annotations: Annotations) -> _Groups:
     given = _given(annotations)
-    same = same_groups(annotations) if isinstance(annotations.tasks, Units) else list(_same(given, None))
-    return _Groups(*_agreeing(given), same)
+    units = annotations.tasks
+    same = _same_by_question(annotations, units) if isinstance(units, Units) else _same(given, None)
+    return _Groups(*_agreeing(given), list(same))
 
 
 def _agreeing(given: _Given | None) -> tuple[list[AgreeingGroup], list[AgreeingGroup]]:
@@ -143,7 +147,7 @@ def copying_groups(annotations: Annotations) -> list[AgreeingGroup]:
     Args:
         annotations: of named workers, without abstentions.
     """
-    agreeing, _, same = _groups(annotations)
+    agreeing, same = agreeing_groups(annotations), same_groups(annotations)
     known = {tuple(group.workers.tolist()) for group in same if group.question is None}
     return same + [group for group in agreeing if tuple(group.workers.tolist()) not in known]
 
@@ -160,16 +164,27 @@ def same_groups(annotations: Annotations) -> list[AgreeingGroup]:
     Args:
         annotations: of named workers, without abstentions.
     """
-    units = annotations.tasks
-    if not isinstance(units, Units):
-        return list(_same(_given(annotations), None))
-    questions = units.question
-    each = (some_tasks(annotations, questions == i) for i in range(len(units.questions)))
-    return [one for name, part in zip(units.questions, each, strict=True) for one in _same(_given(part), name)]
+    return [one for one in _groups(annotations).same if one.by_chance < RARE]
+
+
+def always_same_groups(annotations: Annotations) -> list[AgreeingGroup]:
+    """Return the groups who give the same on all tasks that they share, and are none of :func:`same_groups`.
+
+    Independent workers who agree so with the others would do so with a probability of less than :data:`UNLIKELY`.
+
+    Args:
+        annotations: of named workers, without abstentions.
+    """
+    return [one for one in _groups(annotations).same if one.by_chance >= RARE]
+
+
+def _same_by_question(annotations: Annotations, units: Units) -> Iterator[AgreeingGroup]:
+    for i, name in enumerate(units.questions):
+        yield from _same(_given(some_tasks(annotations, units.question == i)), name)
 
 
 def _same(given: _Given | None, question: Hashable) -> Iterator[AgreeingGroup]:
-    """The groups of workers who give the same, of one question."""
+    """The groups of workers who give the same, of one question, copies and others."""
     pairs = None if given is None else given.pairs
     if given is None or pairs is None:
         return
@@ -192,9 +207,10 @@ def _same(given: _Given | None, question: Hashable) -> Iterator[AgreeingGroup]:
         is_member = np.isin(np.arange(len(taken)), group)
         if not (taken & is_member).any():
             shared = _of_shared_tasks(given, is_member)
-            found = replace(_described(shared, group), question=question)
-            if _is_too_alike(shared, found, pairs, RARE / len(alike)):
-                yield found
+            found = _described(shared, group)
+            by_chance = len(alike) * _probability_of_the_same(shared, found, pairs)
+            if by_chance < UNLIKELY:
+                yield replace(found, question=question, by_chance=by_chance)
                 taken |= is_member
 
 
@@ -462,24 +478,25 @@ def _errs(given: _Given, is_member: np.ndarray) -> bool:
     return sides is not None and _is_above_zero((sides[2] - sides[1] ** 2)[None])
 
 
-def _is_too_alike(given: _Given, group: AgreeingGroup, pairs: _PairsOfWorkers, rare: float) -> bool:
-    """Return whether workers give always the same, and too often for independent ones who agree so with the others.
+def _probability_of_the_same(given: _Given, group: AgreeingGroup, pairs: _PairsOfWorkers) -> float:
+    """Return how probably two independent workers who agree so with the others give the same on all tasks.
+
+    Of several pairs it is that of the most probable one; 1 where members do not give always the same.
 
     Args:
         given: the annotations of the tasks that members share.
         group: the workers.
         pairs: of all workers.
-        rare: probability of it from which on it is not.
     """
     is_member = np.isin(np.arange(len(given.mean)), group.workers)
     inside = np.flatnonzero(is_member[pairs.first] & is_member[pairs.second])
     if (pairs.same[inside] < pairs.n[inside] - 0.5).any() or (sides := _resampled(given, is_member)) is None:
-        return False
+        return 1.0
     _, between, among = sides
     expected = np.where(among > 0, np.clip(between / np.sqrt(np.maximum(among, 1e-9)), 0.0, 1.0) ** 2, 1.0)
     scale = given.spread[pairs.first[inside]] * given.spread[pairs.second[inside]]
     share = np.clip(pairs.by_chance[inside, None] + scale[:, None] * expected, group.outside, 1.0)
-    return bool(((share ** pairs.n[inside, None]).mean(1) < rare).all())
+    return float((share ** pairs.n[inside, None]).mean(1).max())
 
 
 def _resampled(given: _Given, is_member: np.ndarray) -> np.ndarray | None:

@@ -16,6 +16,7 @@ from crowdppl.inference.findings import copies as room
 from crowdppl.inference.findings.copies import (
     AgreeingGroup,
     agreeing_groups,
+    always_same_groups,
     copying_groups,
     doubtful_groups,
     same_groups,
@@ -161,6 +162,35 @@ def test_able_workers_who_always_agree_are_no_copies(accuracy, n_classes):
     each = (np.random.default_rng(seed).uniform(*accuracy, 8) for seed in range(20))
     crowds = [crowd(independent(able, seed, 100, n_classes, per_task=4)) for seed, able in enumerate(each)]
     assert sum(len(same_groups(one)) > 0 for one in crowds) <= 1
+
+
+def with_two_copies(seed, n_workers=3, n_tasks=55):
+    """Workers who are right in .55 to .85, and two who give what the last of them gives."""
+    given = independent(np.random.default_rng(seed).uniform(0.55, 0.85, n_workers), seed, n_tasks, 3)
+    return crowd(np.column_stack([given, given[:, -1], given[:, -1]]))
+
+
+def test_workers_who_give_the_same_on_all_tasks_are_named_by_a_note_where_they_are_not_surely_copies():
+    crowds = [with_two_copies(seed) for seed in range(20)]
+    warned = [[group.workers.tolist() for group in copying_groups(one)] for one in crowds]
+    noted = [[group.workers.tolist() for group in always_same_groups(one)] for one in crowds]
+    assert all(each in ([], [[2, 3, 4]]) for each in noted)
+    assert np.mean([[2, 3, 4] in one + other for one, other in zip(warned, noted, strict=True)]) >= 0.9
+    annotations = next(one for one, groups, other in zip(crowds, noted, warned, strict=True) if groups and not other)
+    fit = cp.fit("one_coin", annotations, progress=False)
+    (finding,) = findings_of(fit, "always_the_same")
+    assert finding.severity == "note"
+    assert finding.values["groups"] == [{"workers": [2, 3, 4]}]
+    assert 0.05 <= finding.values["by_chance"][0] < 0.3
+    assert finding not in fit.findings.warnings
+    (renamed,) = findings_of(fit.pseudonymised(b"0123456789abcdef"), "always_the_same")
+    assert not {2, 3, 4} & set(renamed.values["groups"][0]["workers"])
+
+
+def test_able_workers_who_often_give_the_same_are_hardly_ever_noted():
+    each = (np.random.default_rng(seed).uniform(0.95, 1.0, 8) for seed in range(40))
+    crowds = [crowd(independent(able, seed, 100, 2, per_task=4)) for seed, able in enumerate(each)]
+    assert sum(len(always_same_groups(one)) > 0 for one in crowds) <= 2
 
 
 def test_workers_who_give_the_same_among_others_who_do_so_too_are_no_copies():

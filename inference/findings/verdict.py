@@ -23,7 +23,7 @@ from ..fitted.posterior import Posterior
 from .facts import SURE, n_sure
 from .look import findings
 from .register import once
-from .review import reviewed
+from .review import reviewed, tells_of_nobody
 from .summary import gold_accuracy, unused_gold
 
 USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker")
@@ -224,6 +224,8 @@ def _workers(of: Posterior) -> tuple[str, ...]:
         return ("The annotations name no workers, so that none can be reviewed.",)
     found, n = reviewed(of), of.annotations.n_workers
     everyone = count_text(n, workers_noun(of.annotations.workers))
+    if not len(found) and tells_of_nobody(of):
+        return (f"Which of {everyone} to review is not told: they agree no more than by chance.",)
     if not len(found):
         return (f"None of {everyone} is to be reviewed, by what the annotations tell.",)
     first = found.head(SHOWN)

@@ -61,6 +61,17 @@ def test_trust_is_by_the_findings(healthy, noise):
     assert [each.code for each in noise.findings.warnings if clause(each.text) in noise.verdict.why]
 
 
+@pytest.mark.parametrize("story", ["dawid_skene", "majority_vote"])
+def test_where_nobody_agrees_nothing_is_said_of_workers(story):
+    with pytest.warns(cp.CrowdWarning):
+        fit = cp.fit(story, table(1 / 3), progress=False)
+    assert (fit.workers["reason"] == "").all()
+    assert not fit.workers["review"].any()
+    (said,) = fit.verdict.workers
+    assert "agree no more than by chance" in said
+    assert "review" not in fit.summary().facts
+
+
 def test_a_warning_that_leaves_labels_of_use_asks_for_care():
     few = table(0.85).groupby("task").head(2)  # two annotations a task
     with pytest.warns(cp.CrowdWarning):

@@ -108,18 +108,27 @@ def tidied_names(column: Column, *, case: bool) -> Column:
 
 
 def tell_alike_names(title: str, names: Ids, *, case: bool) -> None:
-    """Warn of names that differ by blanks, and maybe by case, alone."""
-    if isinstance(names, Units) or len(names) > MOST_NAMES:
-        return
-    by_text: dict[Hashable, list[Hashable]] = {}
-    for name in names:
-        if isinstance(name, str):
-            by_text.setdefault(_spelling(name, case), []).append(name)
-    alike = [found for found in by_text.values() if len(found) > 1]
-    if alike:
+    """Warn of :func:`alike_names`."""
+    if alike := alike_names(names, case=case):
         by = f"{'case, ' * case}blanks or characters that do not show"
-        said = f"{title}: names differ by {by} alone and count as different: {_listing(alike)}"
+        said = f"{title}: names differ by {by} alone and count as different: {in_groups(alike)}"
         warn(f"{said}; tidy=True makes one of them")
+
+
+def alike_names(names: Ids | Units, *, case: bool) -> list[list[Hashable]]:
+    """Return the groups of names that differ by blanks, and maybe by case, alone; none of more than MOST_NAMES."""
+    if isinstance(names, Units) or len(names) > MOST_NAMES:
+        return []
+    text = (name for name in names if isinstance(name, str))
+    return _alike(text, lambda name: _spelling(name, case))
+
+
+def _alike(names: Iterable[Hashable], key: Callable[[Any], Hashable]) -> list[list[Hashable]]:
+    """Return the groups of names of one key."""
+    by_key: dict[Hashable, list[Hashable]] = {}
+    for name in names:
+        by_key.setdefault(key(name), []).append(name)
+    return [found for found in by_key.values() if len(found) > 1]
 
 
 def _spelling(name: Hashable, case: bool) -> Hashable:
@@ -139,8 +148,8 @@ def _as_it_looks(name: str) -> str:
     return unicodedata.normalize("NFC", name).translate(INVISIBLE)
 
 
-def _listing(alike: list[list[Hashable]]) -> str:
-    """Groups of names that are alike, with escapes for what does not show."""
+def in_groups(alike: list[list[Hashable]]) -> str:
+    """Return groups of names that are alike, with escapes for what does not show."""
     groups = "; ".join(" and ".join(map(_quoted, found)) for found in alike[:3])
     return f"{groups} and {len(alike) - 3} more" if len(alike) > 3 else groups
 
@@ -235,17 +244,17 @@ def _unmarked(name: str) -> str:
     return _tidy(inner.removesuffix("."))
 
 
-def _tell_alike(classes: Iterable[Hashable]) -> None:
+def alike_classes(classes: Iterable[Hashable]) -> list[list[Hashable]]:
+    """Return the groups of classes that differ by what tidy=True overlooks."""
     classes = list(classes)
-    key = _keys(classes)
-    by_text: dict[Hashable, list[Hashable]] = {}
-    for name in classes:
-        by_text.setdefault(key(name), []).append(name)
-    alike = [names for names in by_text.values() if len(names) > 1]
-    if alike:
+    return _alike(classes, _keys(classes))
+
+
+def _tell_alike(classes: Iterable[Hashable]) -> None:
+    if alike := alike_classes(classes):
         warn(
             "classes differ by case, blanks, '.0', a full stop, quotation marks, characters that do not show, or what "
-            f"is around them ('Score: 4', '4/5') alone and count as different classes: {_listing(alike)}; tidy=True "
+            f"is around them ('Score: 4', '4/5') alone and count as different classes: {in_groups(alike)}; tidy=True "
             "makes one of them"
         )
 

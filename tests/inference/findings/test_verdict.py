@@ -54,6 +54,24 @@ def test_a_class_that_looks_like_an_abstention_asks_for_care_and_says_the_option
         assert "class_of_none" not in {each.code for each in found}
 
 
+def test_names_that_differ_by_slips_alone_ask_for_care_and_say_the_option():
+    rows = table(0.85)
+    rows.loc[rows.index % 3 == 0, "label"] = rows["label"] + " "
+    rows.loc[(rows.index % 2 == 0) & (rows["worker"] == "w03"), "worker"] = "W03"
+    with pytest.warns(AnnotationWarning, match="tidy=True"):
+        annotations = cp.Annotations.from_frame(rows)
+    for story in ("one_coin", "majority_vote"):
+        fit = cp.fit(story, annotations, progress=False)
+        found = [each for each in fit.findings if each.code == "names_alike"]
+        assert [each.severity for each in found] == ["note", "note"]
+        assert sorted(map(sorted, found[0].values["classes"])) == [[name, f"{name} "] for name in ("cat", "dog", "owl")]
+        assert sorted(found[1].values["workers"][0]) == ["W03", "w03"]
+        assert all("tidy=True" in each.remedy for each in found)
+        assert fit.verdict.trust == "with care"
+    tidy = cp.fit("one_coin", cp.Annotations.from_frame(rows, tidy=True), progress=False)
+    assert "names_alike" not in {each.code for each in tidy.findings}
+
+
 def test_trust_is_by_the_findings(healthy, noise):
     assert healthy.verdict.trust == "yes"
     assert not healthy.warnings

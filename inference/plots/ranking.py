@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ...data.description import count_text
 from ...data.errors import check_name
 from ...data.kinds import Kind
 from ...data.questions import QUESTION
@@ -23,6 +24,7 @@ NAMED = 40  # rows up to which each has a line with its name
 MARKED = 200  # ranks up to which each has a marker; beyond it markers would be one line
 SEPARATE = 400  # ranks up to which each has its own interval, beyond it they make up a band
 MOST_TICKS = 15  # classes up to which each is named on the axis of scores
+GAPS = 30  # a gap between two parts is one of so many of all ranks, and less wide between many parts
 PANELS = 2  # questions beside each other
 BY = ("worker", "task")  # of a switch
 
@@ -30,7 +32,8 @@ BY = ("worker", "task")  # of a switch
 def plot_ranking(fit: Posterior, *, ax: Axes | None = None, interval: float = INTERVAL) -> Axes:
     """Draw the scores of compared items, the best first, with credible intervals.
 
-    More than 40 items are drawn by rank, as one line over their intervals.
+    More than 40 items are drawn by rank, as one line over their intervals. Parts that no comparison joins are drawn
+    apart, each under its name, as their scores cannot be compared.
 
     Args:
         fit: of comparisons, with scores of items as the prior of the truth.
@@ -57,9 +60,39 @@ def plot_ranking(fit: Posterior, *, ax: Axes | None = None, interval: float = IN
     names = {"score": "value", "score_low": "low", "score_high": "high"}
     table = scores[list(names)].rename(columns=names).iloc[::-1]
     heading = f"Ranking of {len(table):,} items\nwith {interval:.0%} credible intervals"
-    if "part" in scores:
-        heading += f", within {scores['part'].max():,} parts that no comparison joins"
-    return draw_ordered(ax, table, of="item", measured="score (log-odds of the true label)", heading=heading)
+    about: dict[str, Any] = {"of": "item", "measured": "score (log-odds of the true label)"}
+    if "part" not in scores:
+        return draw_ordered(ax, table, heading=heading, **about)
+    sizes = scores.groupby("part").size()
+    heading += f", within {len(sizes):,} parts that no comparison joins"
+    about["by_rank"] = len(table) > NAMED
+    gap = max(1, len(table) // max(GAPS, 5 * len(sizes))) if about["by_rank"] else 1
+    headings = [f"part {part:,} ({count_text(size, 'item')})" for part, size in sizes.items()]
+    ends = np.cumsum(sizes.to_numpy() + gap)  # of the rows of each part, from the top, with the gap above
+    apart = pd.DataFrame(np.nan, index=range(ends[-1]), columns=table.columns)
+    is_item = np.concatenate([np.arange(size + gap) >= gap for size in sizes])
+    apart.loc[is_item] = table.iloc[::-1].to_numpy()
+    labels = np.full(ends[-1], "", dtype=object)
+    labels[is_item], labels[ends - sizes.to_numpy() - gap] = table.index[::-1], headings
+    if about["by_rank"]:
+        ax = draw_ordered(ax, apart.set_axis(labels).iloc[gap:].iloc[::-1], heading=heading, **about)
+        _name_parts(ax, headings, ends - gap - sizes.to_numpy() + 1, sizes.to_numpy())
+        return ax
+    ax = draw_ordered(ax, apart.set_axis(labels).iloc[::-1], heading=heading, **about)
+    for tick in np.array(ax.get_yticklabels(), dtype=object)[~is_item[::-1]]:
+        tick.set(weight="bold")
+    return ax
+
+
+def _name_parts(ax: Axes, names: list[str], first: np.ndarray, sizes: np.ndarray) -> None:
+    """Write the name of each of the largest parts above its ranks, which count from 1 in each."""
+    shown = [number for number, size in enumerate(sizes) if size * 10 >= sizes.sum()]
+    for number in shown:
+        middle = first[number] + (sizes[number] - 1) / 2
+        ax.text(middle, 1, names[number], transform=ax.get_xaxis_transform(), ha="center", va="top", fontsize=8)
+    ticks = {int(first[number] + place - 1): place for number in shown for place in (1, sizes[number])}
+    ax.set_xticks(list(ticks), [f"{place:,}" for place in ticks.values()])
+    ax.set_xlabel("rank of the item within its part")
 
 
 def plot_expected(fit: Posterior, *, ax: Any = None, interval: float = INTERVAL) -> Any:
@@ -259,4 +292,5 @@ def name_ends(ax: Axes, table: pd.DataFrame) -> None:
     """Name the first and the last of :func:`draw_ranks`, once the limits of ``ax`` are final."""
     ends = table["value"].iloc[[-1, 0]]
     line = np.column_stack([np.arange(1, len(table) + 1), table["value"].iloc[::-1]])
+    line = line[~np.isnan(line[:, 1])]
     style.name_points(ax, [1, len(table)], ends, ends.index, avoid=line)

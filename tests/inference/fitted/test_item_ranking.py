@@ -12,6 +12,7 @@ from crowdppl.data import AnnotationError
 from crowdppl.inference.findings import summary as summary_module
 from crowdppl.inference.fitted.item_ranking import beats, beats_by_position, item_ranking
 from crowdppl.inference.fitted.posterior import Posterior
+from crowdppl.inference.plots import ranking as ranking_plot
 from crowdppl.inference.report.ranking_section import ranking_section
 from crowdppl.inference.report.subject import subject
 
@@ -218,7 +219,7 @@ def test_summary_and_page_have_the_ranking_and_of_many_items_the_best(fit, tmp_p
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_items_that_nothing_connects_are_ranked_within_their_parts_which_is_said_where_they_are_shown():
+def test_items_that_nothing_connects_are_ranked_within_their_parts_which_is_said_where_they_are_shown(monkeypatch):
     rng = np.random.default_rng(0)
     better = {"a": ["a1", "a2", "a3"], "b": ["b1", "b2"]}  # in their order, and never one against the other
     pairs = [(x, y) for names in better.values() for i, x in enumerate(names) for y in names[i + 1 :]]
@@ -241,7 +242,20 @@ def test_items_that_nothing_connects_are_ranked_within_their_parts_which_is_said
     assert (fit.beats.isna().to_numpy() == ((apart[:, None] != apart) | np.eye(5, dtype=bool))).all()
     assert len(beats_by_position(fit)) == 3 + 1
     assert "ranking, within 2 parts that no comparison joins" in fit.summary().tables
-    assert "within 2 parts" in cp.plot_ranking(fit).get_title()
+    ax = cp.plot_ranking(fit)
+    assert "within 2 parts" in ax.get_title()
+    rows = [text.get_text() for text in ax.get_yticklabels()][::-1]
+    assert rows == ["part 1 (3 items)", "a1", "a2", "a3", "part 2 (2 items)", "b1", "b2"]
+    drawn = ax.collections[-1].get_offsets()[::-1, 0]
+    np.testing.assert_allclose(np.ma.filled(drawn, np.nan)[[1, 2, 3, 5, 6]], found["score"], rtol=1e-6)
+    monkeypatch.setattr(ranking_plot, "NAMED", 4)
+    ax = cp.plot_ranking(fit)
+    assert [text.get_text() for text in ax.texts][-2:] == ["part 1 (3 items)", "part 2 (2 items)"]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "3", "1", "2"]
+    assert ax.get_xticks().tolist() == [1, 3, 5, 6]  # the fourth place is the gap
+    line = ax.lines[0].get_ydata()
+    np.testing.assert_allclose(line[[0, 1, 2, 4, 5]], found["score"], rtol=1e-6)
+    assert np.isnan(line[3])
     plt.close("all")
     joined = pd.concat([frame, pd.DataFrame([("a1", "b1", "w0", "a1", 0)], columns=frame.columns)])
     one = cp.fit("one_coin", cp.Annotations.from_comparisons(joined, prompt="prompt"), progress=False).ranking

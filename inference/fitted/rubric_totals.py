@@ -9,10 +9,11 @@ from ...data import AnnotationError, Annotations
 from ...data.questions import Units
 from ..densities.programs import compiled
 from .fitted import Fitted
-from .intervals import INTERVAL, of_draws
+from .intervals import INTERVAL, checked_tail
 from .posterior import Posterior
 
 TRUTHS = 500  # drawn of all tasks together
+DECIMALS = 9  # of a total; what differs by less is one
 
 
 def totals(fit: Posterior, interval: float = INTERVAL, seed: int = 0) -> pd.DataFrame:
@@ -22,7 +23,8 @@ def totals(fit: Posterior, interval: float = INTERVAL, seed: int = 0) -> pd.Data
     so that the total is the number of questions, or tags, that are answered by the second. Where questions have classes
     of their own, a question with more than two classes without an order is not counted. The interval is of draws of
     all truths of a task together, at draws of the parameters: where questions depend on each other
-    (:class:`.CorrelatedQuestions`) it is wider than their own intervals say.
+    (:class:`.CorrelatedQuestions`) it is wider than their own intervals say. Its ends are totals that the task may
+    have; where the mean is not between them, the next one is taken.
 
     Args:
         fit: of annotations with several questions a task.
@@ -44,11 +46,31 @@ def totals(fit: Posterior, interval: float = INTERVAL, seed: int = 0) -> pd.Data
     expected = np.bincount(task, (np.asarray(fit.posterior, float)[is_counted] * values).sum(-1), n_tasks)
     truths = drawn_truths(fit, seed)[:, is_counted]
     drawn = np.stack([np.bincount(task, values[rows, truth], n_tasks) for truth in truths])
-    low, high = of_draws(drawn[None], interval, expected)
+    tail = checked_tail(interval)
+    low, high = np.quantile(drawn, [tail, 1 - tail], axis=0, method="inverted_cdf")
+    known: dict[tuple[int, ...], np.ndarray] = {}
+    by_question = class_values(annotations)
+    for i in np.flatnonzero((expected < low) | (expected > high)):
+        questions = tuple(sorted(units.question[is_counted & (units.task == i)].tolist()))
+        if questions not in known:
+            known[questions] = _possible([by_question[question] for question in questions])
+        possible = known[questions]
+        expected[i] = np.clip(expected[i], possible[0], possible[-1])  # beyond them only by rounding
+        low[i] = min(low[i], possible[np.searchsorted(possible, expected[i], "right") - 1])
+        high[i] = max(high[i], possible[np.searchsorted(possible, expected[i])])
     asked = np.bincount(task, minlength=n_tasks)
     return pd.DataFrame(
         {"total": expected, "total_low": low, "total_high": high, "questions": asked}, units.tasks.to_index("task")
     )
+
+
+def _possible(values: list[np.ndarray]) -> np.ndarray:
+    """The totals of questions whose classes have these numbers, NaN for none, in ascending order."""
+    found = np.zeros(1)
+    for of_question in values:
+        own = of_question[np.isfinite(of_question)]
+        found = np.unique((found[:, None] + own).round(DECIMALS))
+    return found
 
 
 def has_totals(fit: Posterior) -> bool:

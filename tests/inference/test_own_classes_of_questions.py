@@ -53,6 +53,16 @@ def test_totals_are_scores_and_ones_of_two_classes_and_count_no_names(fit):
     assert truth.between(fit.totals["total_low"], fit.totals["total_high"]).mean() > 0.8
 
 
+@pytest.mark.parametrize("interval", [0.01, 0.9, 0.99])
+def test_ends_of_a_total_are_totals_that_a_task_may_have_and_hold_the_mean(fit, interval):
+    found = fit.rubric_totals(interval=interval)
+    ends = found[["total_low", "total_high"]].to_numpy()
+    assert set(ends.ravel()) <= set(range(1, 7))  # from one to five of helpful, and one of a safe answer
+    assert ((ends[:, 0] <= found["total"]) & (found["total"] <= ends[:, 1])).all()
+    if interval == 0.01:  # of one total, and the next one where the mean is between the two
+        assert set(ends[:, 1] - ends[:, 0]) <= {0, 1}
+
+
 @pytest.mark.parametrize("rule", ["majority_vote", "naive_soft", "wawa", "one_coin"])
 @pytest.mark.filterwarnings("ignore")
 def test_a_task_without_annotations_may_be_of_its_questions_classes_alone(rule):

@@ -243,6 +243,10 @@ def test_totals_of_ordered_questions_are_of_their_scores(table):
         assert (totals["total_low"] <= totals["total"]).all()
         assert (totals["total"] <= totals["total_high"]).all()
         assert totals["questions"].eq(2).all()
+        ends = totals[["total_low", "total_high"]].to_numpy()
+        assert (ends == ends.round()).all()  # totals of whole numbers
+        assert ends.min() >= 2
+        assert ends.max() <= 8
 
 
 def test_totals_are_of_several_questions_with_an_order(table):

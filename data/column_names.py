@@ -18,7 +18,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "worker": (
         "worker", "annotator", "rater", "judge", "labeler", "labeller", "coder", "performer", "participant", "user",
-        "model", "lf", "reviewer", "expert", "source",
+        "model", "lf", "reviewer", "expert", "grader", "source",
     ),
     "label": (
         "label", "annotation", "response", "answer", "rating", "vote", "judgment", "judgement", "class", "category",

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .build import Rows
-from .column_names import is_name_of
+from .column_names import is_name_of, plain
 from .columns import Column, encode
 from .errors import AnnotationError, check_name, warn
 from .ids import Ids
@@ -20,6 +20,7 @@ from .kinds import encode_labels
 from .text import as_numbers
 from .text_files import first_bytes
 
+RESULT = "result"  # a dictionary with what a grader said
 FAR_MORE = 5  # times as many inner keys as outer ones, from which on these may be the workers
 
 
@@ -116,6 +117,9 @@ def flat_records(records: Records, what: str, named: Iterable[Any] = ()) -> list
       record names a worker and no task.
     - ``{"judge": {"model": "a", "temperature": 0}, "verdict": {"label": 1, "reason": "…"}}``: columns ``judge.model``,
       ``judge.temperature``, ``verdict.label``, ``verdict.reason``.
+    - ``{"sample": {"id": 1}, "grades": [{"grader": {"name": "a"}, "result": {"verdict": 1}}, …]}``: a record for each
+      dictionary of the one list whose dictionaries name workers and labels, whatever it is called; ``result`` is left
+      out of the names of columns.
 
     What else is a list or a dictionary, as metadata are, is left out, unless it has a column that is named.
 
@@ -127,12 +131,58 @@ def flat_records(records: Records, what: str, named: Iterable[Any] = ()) -> list
     Raises:
         AnnotationError: lists side by side have different lengths, or a worker has labels by what are no workers.
     """
-    paths = [name for name in named if isinstance(name, str) and "." in name]
+    named = [name for name in named if isinstance(name, str)]
+    paths = [name for name in named if "." in name]
+    if opened := _opened(records, named):
+        return opened
     own = [_own(record, paths) for record in records]
     if all(_names(each, "label") or _has_all(each, paths) for each in own):
         return own
     _refuse_criteria(records, own, what)
     return [flat for number, record in enumerate(records) for flat in _flat(record, own[number], what, number)]
+
+
+def _opened(records: Records, named: Sequence[str]) -> list[dict[str, Any]]:
+    """The dictionaries of the one list whose dictionaries each name a worker and a label, as no record does itself.
+
+    None are returned where there is no such list, or several.
+    """
+    own = [_own(record, named) for record in records]
+    if any(_names(each, role) for each in own for role in ("worker", "label")):
+        return []
+    found = []
+    for name in {name for record in records for name, value in record.items() if _are_records(value)}:
+        lists = [record.get(name) or [{}] for record in records]  # without any the label is missing, which is refused
+        if _of_annotations(str(name)) or not all(map(_are_records, lists)):
+            continue
+        parts = [[_spread(part) | _own(part, named) for part in each] for each in lists]
+        if all(_has_role(p, role, named) for each in parts for p in each if p for role in ("worker", "label")):
+            found.append(parts)
+    if len(found) != 1:
+        return []
+    return [
+        each | {f"part.{key}" if key in each else key: value for key, value in part.items()}
+        for each, parts in zip(own, found[0], strict=True)
+        for part in parts
+    ]
+
+
+def _are_records(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(part, Mapping) for part in value)
+
+
+def _spread(part: Mapping[str, Any]) -> dict[str, Any]:
+    """The single values of a dictionary and of those in it, as ``grader.name``; those of a ``result`` as its own."""
+    found = {str(name): value for name, value in part.items() if _is_scalar(value)}
+    for name, value in part.items():
+        if isinstance(value, Mapping):
+            before = "" if plain(str(name)) == RESULT else f"{name}."
+            found |= {f"{before}{key}": each for key, each in value.items() if _is_scalar(each)}
+    return found
+
+
+def _has_role(own: Mapping[str, Any], role: str, named: Sequence[str]) -> bool:
+    return _names(own, role) or any(name in own for name in named)
 
 
 def _refuse_criteria(records: Records, own: Sequence[Mapping[str, Any]], what: str) -> None:

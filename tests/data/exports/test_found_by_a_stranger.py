@@ -291,3 +291,30 @@ def test_labels_by_criterion_of_several_judges_are_asked_about(tmp_path):
     assert list(cp.read(path, label="scores.helpful.score", tell=False).workers) == ["a", "b", "c"]
     by_judge = [{"id": f"q{i}", "model": "evaluated", "scores": {"a": i % 2, "b": 1}} for i in range(3)]
     assert list(read(path, lines(by_judge)).workers) == ["a", "b"]
+
+
+def test_the_one_list_whose_dictionaries_name_workers_and_labels_is_opened_whatever_it_is_called(capsys):
+    records = [
+        {
+            "sample": {"id": f"s{i}", "prompt": "Name a river."},
+            "messages": [{"role": "user", "content": "Name a river."}],
+            "grades": [
+                {"grader": {"name": name, "type": "score_model"}, "result": {"verdict": "fail" if i % k else "pass"}}
+                for k, name in ((2, "a"), (3, "b"))
+            ],
+        }
+        for i in range(4)
+    ]
+    found = cp.read(records)
+    assert found.to_frame()["label"].tolist() == ["pass", "pass", "fail", "fail", "pass", "fail", "fail", "pass"]
+    assert list(found.tasks) == ["s0", "s1", "s2", "s3"]
+    assert list(found.workers) == ["a", "b"]
+    assert "task 'sample.id', worker 'grader.name', label 'verdict'" in capsys.readouterr().err
+    for record in records:
+        for grade in record["grades"]:
+            grade["outcome"] = {"is": grade.pop("result")["verdict"]}
+    assert cp.read(records, label="outcome.is").to_frame().equals(found.to_frame())
+    with pytest.raises(AnnotationError, match=r"'outcome\.is'.* row 8"):
+        cp.read([*records, {"sample": {"id": "s9"}, "grades": []}], label="outcome.is")
+    own = [{**record, "judge": "a", "label": i % 2} for i, record in enumerate(records)]  # nothing is opened
+    assert cp.read(own).n_annotations == len(own)

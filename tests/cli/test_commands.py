@@ -288,7 +288,7 @@ def bad_inputs():
             ["--set diagonal=big: a number is needed, such as 2.0"],
         ),
         "another engine": (ok, ["--set", "draws=50"], ["--set draws=50: draws belongs to svi and nuts, not to em"]),
-        "concentration": (ok, ["--set", "diagonal=0"], ["diagonal=0", "positive number"]),
+        "concentration": (ok, ["--set", "diagonal=0"], ["diagonal=0", "number above 0"]),
         "batch": (ok, ["--method", "svi", "--set", "batch_size=9"], ["batch_size=9", "there are 2 tasks"]),
         "own option": (ok, ["--set", "seed=3"], ["seed has an option of its own, --seed"]),
         "python only": (ok, ["--set", "truth_prior=3"], ["truth_prior can only be given in Python", "uniform"]),

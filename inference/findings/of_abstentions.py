@@ -53,6 +53,8 @@ def abstentions_decide(of: Fitted) -> Iterator[Said]:
 @check("class_of_none", "labels", needs={"memory"})
 def class_of_none(of: Labels) -> Iterator[Said]:
     """Classes whose names say that there is no label, such as "abstain", as a note: reading them has warned."""
+    if not standing_for_none(of.annotations.classes):
+        return
     votes = of.annotations.votes().sum(0)
     share = dict(zip(of.annotations.classes, votes / max(votes.sum(), 1), strict=True))
     if names := [name for name in standing_for_none(of.annotations.classes) if share[name] > 0]:

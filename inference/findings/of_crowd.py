@@ -130,7 +130,7 @@ def of_one_class_each(annotations: Annotations) -> tuple[np.ndarray, float]:
     The share is 0 where they all give the same class: they are spammers, and no labelling functions.
     """
     given = annotations.of_classes()
-    n = cross_counts((given.n_workers, given.n_classes), given.worker, given.label, weight=given.row_counts)
+    n = cross_counts((given.n_workers, given.n_classes), given.worker, given.label, weight=given.count)
     one = (n > 0).sum(1) == 1
     classes = int((n[one].sum(0) > 0).sum())
     return one, float(n[one].sum() / max(n.sum(), 1e-9)) if classes > 1 else 0.0

@@ -19,6 +19,8 @@ def contradicted_gold(of: Labels) -> Iterator[Said]:
     """Gold labels that a fit used and a crowd that agrees contradicts: the first of them, and how many there are."""
     annotations = of.annotations
     known = told_label(annotations)
+    if not (known >= 0).any():
+        return
     votes = np.asarray(annotations.of_classes().votes(), float)
     n = votes.sum(1)
     against = (known >= 0) & (n >= FEW) & (votes.max(1) == n) & (votes.argmax(1) != known)

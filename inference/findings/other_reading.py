@@ -147,10 +147,11 @@ def beyond_contested_votes(annotations: Annotations, posterior: np.ndarray) -> n
         annotations: of named workers.
         posterior: probabilities of the labels, ``(N, K)``.
     """
+    n_tasks, n_classes = posterior.shape
+    if not 0 < annotations.n_rows <= LOOKED_AT or n_tasks * n_classes**2 > CELLS:
+        return None
     votes, labels = annotations.votes(), posterior.argmax(1)
-    n_tasks, n_classes = votes.shape
-    of_votes = votes[np.arange(n_tasks), labels] == votes.max(1)
-    if not of_votes.all() or not 0 < annotations.n_rows <= LOOKED_AT or n_tasks * n_classes**2 > CELLS:
+    if not (votes[np.arange(n_tasks), labels] == votes.max(1)).all():
         return None
     shares = votes / np.maximum(votes.sum(1, keepdims=True), 1)
     return _dawid_skene(annotations, shares)[0] if _is_contested(shares, labels) else None

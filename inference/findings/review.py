@@ -142,7 +142,9 @@ def _above_chance(of: Posterior) -> np.ndarray:
     """
     if of.rule is not None or of.annotations.scored:
         return np.zeros(of.annotations.n_workers, bool)
-    tables, shares = of.confusion_draws.mean((0, 1)), of.class_shares
+    shares = of.class_shares
+    tables = of.confusion_draws.mean((0, 1))[:, :, : len(shares)]  # without abstentions
+    tables = tables / tables.sum(-1, keepdims=True)
     given = np.einsum("k,jkl->jl", shares, tables)
     if of.annotations.kind.in_order and len(shares) > 2:
         place = np.arange(len(shares))

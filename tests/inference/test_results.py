@@ -132,7 +132,7 @@ def test_confusions_are_the_tables_in_long_form(nuts):
 
 @pytest.mark.parametrize("interval", [0.0, 1.0, 90])
 def test_an_interval_has_a_mass_between_zero_and_one(nuts, interval):
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with pytest.raises(ValueError, match="above 0 and below 1"):
         nuts.worker_scores(interval=interval)
 
 

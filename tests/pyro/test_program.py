@@ -261,7 +261,7 @@ def test_a_torch_module_as_prior_has_the_slopes_of_the_same_network_in_flax(stor
 @pytest.mark.parametrize("through", [None, True, False])
 def test_a_logistic_regression_learns_through_the_difficulty_as_in_flax_unless_told_not_to(through):
     annotations, options = annotations_of(2, 0), {"through_difficulty": through}
-    model = Model(KNOWN_STORIES["difficulty"], {**options, "truth_prior": Classifier("logistic")})
+    model = Model(KNOWN_STORIES["difficulty"], {**options, "truth_prior": Classifier("logistic", prior=None)})
     parameters = random_parameters(model, annotations, 0)
     for name in ("classifier.linear.kernel", "classifier.linear.bias"):
         parameters[name] = np.random.default_rng(0).normal(size=parameters[name].shape)

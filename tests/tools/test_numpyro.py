@@ -218,7 +218,7 @@ def test_the_marginals_draws_give_arviz_the_log_likelihood_by_task():
 
 
 class TestAClassifierWithoutPrior:
-    option = DEFAULTS[0]._replace(options={"truth_prior": Classifier("logistic")}, has=("features",))
+    option = DEFAULTS[0]._replace(options={"truth_prior": Classifier("logistic", prior=None)}, has=("features",))
 
     def test_says_under_a_sampler_that_it_stays_untrained(self):
         with pytest.warns(UserWarning, match="stays untrained"):

@@ -94,5 +94,5 @@ def test_bins_are_a_whole_number(bins):
 
 def test_an_interval_has_a_mass_between_zero_and_one():
     frame, truth = binary(5)
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with pytest.raises(ValueError, match="above 0 and below 1"):
         reliability(frame, names(truth), interval=90)

@@ -35,14 +35,13 @@ def fit():
 
 
 def test_the_gain_is_the_mutual_information_of_the_scores_and_the_annotation(fit):
-    draws = item_draws(fit.with_uncertainty).score
-    items = list(fit.annotations.items)
+    around = fit.with_uncertainty
+    draws, items = item_draws(around).score, list(fit.annotations.items)
     for row in cp.next_comparisons(fit, 1, workers="able").itertuples():
         gap = draws[:, items.index(row.left)] - draws[:, items.index(row.right)]
         gap = np.random.default_rng(1).normal(gap.mean(), gap.std(ddof=1), 200_000)
         truth = np.stack([1 / (1 + np.exp(-gap)), 1 / (1 + np.exp(gap))], axis=1)
-        of_label = truth @ np.asarray(fit.confusions().pivot(index=["worker", "truth"], columns="annotation",
-                                                             values="probability").loc["able"])  # fmt: skip
+        of_label = truth @ around.confusion_draws.mean((0, 1))[list(fit.annotations.workers).index("able")]
         mean = of_label.mean(0)
         by_hand = -(mean * np.log(mean)).sum() + (of_label * np.log(of_label)).sum(1).mean()
         assert row.expected_gain == pytest.approx(by_hand, rel=0.02)

@@ -327,7 +327,7 @@ def test_the_page_of_auto_says_what_it_averages_and_its_code_gives_the_same_labe
     assert f"This section is about {auto.weights.idxmax()}, the story with the highest weight" in story
     names = {"annotations": annotations}
     exec(page.all("pre")[0]["text"], names)
-    np.testing.assert_array_equal(names["stack"].probabilities, auto.probabilities)
+    np.testing.assert_allclose(names["stack"].probabilities, auto.probabilities, rtol=1e-14)
 
 
 def test_a_long_page_says_what_it_leaves_out_and_where_that_is(em_fits, tmp_path, monkeypatch):

@@ -145,13 +145,33 @@ def untold(of: Fitted) -> Iterator[Said]:
     )
 
 
+@check("small_features", "classifier", needs={"story", "memory"})
+def small_features(of: Fitted) -> Iterator[Said]:
+    """Features so small that the prior of a logistic regression's weights keeps its probabilities near to even."""
+    classifier, features = of.model.classifier, of.annotations.features
+    if features is None or classifier is None or not classifier.is_linear or classifier.prior is None:
+        return
+    prior = classifier.prior
+    scale = float(np.sqrt(np.mean(np.square(np.asarray(features), dtype=float))))
+    if not 0 < scale * prior < 1 / UNUSUAL:
+        return
+    yield Said(
+        f"the features' root mean square is {scale:.3g}, and the prior of the weights, of standard deviation "
+        f"{prior:g}, lets each move the log-odds by about {scale * prior:.2g}: the classifier may "
+        "learn less than the features tell",
+        "bring each feature to a mean of 0 and a deviation of 1, or give cp.Classifier('logistic', "
+        f"prior={1 / scale:.2g})",
+        {"scale": scale, "prior": prior},
+    )
+
+
 def _of_unseen(x: np.ndarray, votes: np.ndarray) -> np.ndarray:
     """Agreement above chance with the annotations of a linear rule's classes, of tasks that it has not seen: (N,)."""
     return above_chance(linear_rule(x, votes / votes.sum(-1, keepdims=True)), votes)
 
 
 def _nearness(x: np.ndarray) -> np.ndarray:
-    """How near each task is to some, evenly spread, (N, at most CENTRES): a linear rule of these is smooth."""
+    """The nearness of each task to some, evenly spread, (N, at most CENTRES): a linear rule of these is smooth."""
     x = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
     x = (x - x.mean(0)) / np.where(x.std(0) > 0, x.std(0), 1.0)
     centres = x[np.linspace(0, len(x) - 1, min(CENTRES, len(x))).astype(int)]

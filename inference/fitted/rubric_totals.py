@@ -14,6 +14,7 @@ from .posterior import Posterior
 
 TRUTHS = 500  # drawn of all tasks together
 DECIMALS = 9  # of a total; what differs by less is one
+MOST_TOTALS = 100_000  # of which one is looked up; of more any number between the least and the greatest is one
 
 
 def totals(fit: Posterior, interval: float = INTERVAL, seed: int = 0) -> pd.DataFrame:
@@ -69,6 +70,9 @@ def _possible(values: list[np.ndarray]) -> np.ndarray:
     found = np.zeros(1)
     for of_question in values:
         own = of_question[np.isfinite(of_question)]
+        if len(found) * len(own) > MOST_TOTALS:
+            least, greatest = (sum(end(each) for each in values) for end in (np.nanmin, np.nanmax))
+            return np.linspace(least, greatest, MOST_TOTALS)
         found = np.unique((found[:, None] + own).round(DECIMALS))
     return found
 

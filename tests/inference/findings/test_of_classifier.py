@@ -204,3 +204,22 @@ def test_features_that_tell_are_not_said_to_tell_nothing(tells):
     for seed in range(3):
         fit = cp.fit("dawid_skene", two_classes(400, seed, tells), classifier="mlp", progress=False)
         assert findings_of(fit, "untold") == []
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_features_too_small_for_the_prior_of_the_weights_are_told_with_the_prior_that_suits_them():
+    annotations = two_classes(400, 0, "one")
+    small = annotations.replace(features=annotations.features / 20)
+    fits = {
+        name: cp.fit("dawid_skene", data, classifier=classifier, progress=False)
+        for name, data, classifier in (
+            ("usual", annotations, Classifier("logistic", bias=False)),
+            ("small", small, "logistic"),
+            ("mended", small, Classifier("logistic", bias=False, prior=20.0)),
+            ("flat", small, Classifier("logistic", prior=None)),
+        )
+    }
+    told = {name: findings_of(fit, "small_features") for name, fit in fits.items()}
+    assert {name: len(found) for name, found in told.items()} == {"usual": 0, "small": 1, "mended": 0, "flat": 0}
+    assert "prior=1" in told["small"][0].remedy
+    np.testing.assert_allclose(fits["mended"].posterior, fits["usual"].posterior, atol=2e-3)

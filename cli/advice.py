@@ -103,6 +103,10 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (rf"{_ALONE}([a-z_]+)=False\b", r"--set \1=false"),
     (rf"{_ALONE}([a-z_]+)='(\w+)'", r"--set \1=\2"),
     (r"\bfit by EM with restarts=(?=\W|$)", "fit by --method em --set restarts=5"),
+    (
+        r"\bcp\.next_(gold|annotations|comparisons)\(fit, (n|\d+)\)",
+        lambda found: f"crowdppl next-{found[1]} DIR -n {found[2].upper()}",
+    ),
     (r"\bcp\.(\w+)\(fit\b", r"in Python cp.\1(cp.load_fit('DIR')"),
     (r"(?<![\w./])fit\.(?!json\b)([a-z_]+)\b(\([^)]*\))?", r"cp.load_fit('DIR').\1\2 in Python"),
 )
@@ -125,8 +129,9 @@ def for_the_shell(message: str, folder: str | None = None) -> str:
         message = re.sub(pattern, replacement, message)
     if folder is None:
         return message
-    return message.replace("load_fit('DIR')", f"load_fit({folder!r})").replace(
-        "crowdppl estimate DIR", f"crowdppl estimate {shlex.quote(folder)}"
+    message = message.replace("load_fit('DIR')", f"load_fit({folder!r})")
+    return re.sub(
+        r"\b(crowdppl (?:estimate|next-\w+)) DIR\b", lambda found: f"{found[1]} {shlex.quote(folder)}", message
     )
 
 

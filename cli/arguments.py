@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from .request import Request
 
 if TYPE_CHECKING:
     import pandas as pd
+    import typer
 
     from ..data import Annotations
     from ..data.scan import Scan
@@ -50,6 +51,26 @@ ACCEPTED = (
 def holds_saved(path: Path) -> bool:
     """Return whether a path is the folder of a fit, a baseline or an average of stories, as ``fit.save`` writes it."""
     return path.is_dir() and (path / SAVED).is_file()
+
+
+def refuse_options_of_a_fit(context: typer.Context, folder: str, taken: Collection[str]) -> None:
+    """Refuse options of reading and fitting annotations beside a fit that is saved.
+
+    Args:
+        context: of the command.
+        folder: of the fit.
+        taken: the parameters that the command takes of a saved fit.
+
+    Raises:
+        AnnotationError: there is one, whatever its value.
+    """
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if parameter.name not in taken and source is not None and source.name == "COMMANDLINE":
+            raise AnnotationError(
+                f"{parameter.opts[0]} is of a new fit, and {folder} holds one that is saved, which is taken as it is; "
+                f"leave out {parameter.opts[0]}, or give the annotations in place of the folder"
+            )
 
 
 def check_input(request: Request, *, saved: bool = False) -> None:

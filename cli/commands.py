@@ -18,6 +18,7 @@ from .agreement_command import agreement
 from .arguments import SAVED, check_input, parse_settings, read_annotations, read_probabilities
 from .estimate_command import estimate
 from .judge_command import judge
+from .next_annotations_command import next_annotations, next_comparisons
 from .next_gold_command import next_gold
 from .output import (
     GROUPS,
@@ -163,6 +164,8 @@ app.command("estimate")(estimate)
 app.command("agreement")(agreement)
 app.command("judge", cls=CommandWithSettings)(judge)
 app.command("next-gold")(next_gold)
+app.command("next-annotations")(next_annotations)
+app.command("next-comparisons")(next_comparisons)
 
 
 @app.command("demo")

@@ -11,16 +11,20 @@ import typer
 from ..data.atomic import check_new_file
 from . import options
 from .advice import for_the_shell
-from .arguments import check_input, holds_saved, parse_settings, read_annotations
+from .arguments import check_input, holds_saved, parse_settings, read_annotations, refuse_options_of_a_fit
 from .request import Request, takes_request
 from .terminal import doing, frame_table, plain_messages, show_files, starting, stdout
 
 LEANING = ("bias", "position_bias", "sensitivity", "specificity")
 SHOWN = ("annotations", "right", "gold_right", *LEANING, "kappa", "n_effective")
 
+OF_A_FIT = ("file", "gold", "seed", "quiet", "system", "positive", "out", "json", "title")
+"""The parameters that a saved fit takes."""
+
 
 @partial(takes_request, more="Or a folder of logs of evaluations, or of a saved fit.")
 def judge(
+    context: typer.Context,
     story: Annotated[
         str,
         typer.Option(metavar="NAME", help="As for crowdppl fit.", rich_help_panel=options.FIT),
@@ -63,6 +67,8 @@ def judge(
         for file, suffixes in ((out, (".html", ".htm")), (json, (".json",))):
             if file is not None:
                 check_new_file(file, suffixes)
+        if saved:
+            refuse_options_of_a_fit(context, request.file, OF_A_FIT)
         check_input(request, saved=saved)
         with starting(request):
             from rich.text import Text

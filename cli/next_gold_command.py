@@ -13,7 +13,16 @@ from ..data.atomic import check_new_file, whole_file
 from ..data.errors import AnnotationError
 from ..data.text_files import suffix_of
 from . import options
-from .arguments import TEXT, check_input, holds_saved, parse_settings, read_annotations, read_table, similar
+from .arguments import (
+    TEXT,
+    check_input,
+    holds_saved,
+    parse_settings,
+    read_annotations,
+    read_table,
+    refuse_options_of_a_fit,
+    similar,
+)
 from .request import Request, takes_request
 from .terminal import doing, frame_table, plain_messages, show_files, starting, stdout
 
@@ -22,9 +31,13 @@ if TYPE_CHECKING:
 
     from .. import Fit
 
+OF_A_FIT = ("file", "seed", "quiet", "n", "out", "page", "content", "task")
+"""The parameters that a saved fit takes; the column of tasks is that of the content."""
+
 
 @partial(takes_request, more="Or the folder of a saved fit.")
 def next_gold(
+    context: typer.Context,
     story: Annotated[
         str,
         typer.Option(metavar="NAME", help="Of annotations, as for crowdppl fit.", rich_help_panel=options.FIT),
@@ -74,13 +87,15 @@ def next_gold(
             raise AnnotationError("--content is shown on the page; give --page FILE.html too")
         if content is not None and not content.is_file():
             raise AnnotationError(f"--content: there is no file {content}{similar(content)}")
+        if saved:
+            refuse_options_of_a_fit(context, request.file, OF_A_FIT)
         check_input(request, saved=saved)
         with starting(request):
             from .. import gold_page, load_fit
             from .. import next_gold as tasks_to_check
 
         with doing(f"reading {request.file}", request):
-            fit = load_fit(request.file) if saved else _new_fit(request, story, method)
+            fit = load_fit(request.file) if saved else new_fit(request, story, method)
         found = tasks_to_check(fit, n, seed=request.seed)
         stdout().print(frame_table(found.set_index("task")))
         files = {}
@@ -90,15 +105,15 @@ def next_gold(
             gold_page(fit, page, found, content=table, folder=about.parent if about else ".")
             files[str(page)] = "the tasks to label, which saves gold.csv"
         if out is not None:
-            _write(found, out)
+            write_to_fill_in(found, ["task", "label"], out)
             files[str(out)] = "the tasks to label"
         if files and not request.quiet:
             stdout().print(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold")
             show_files(files, stdout())
 
 
-def _new_fit(request: Request, story: str, method: str) -> Fit:
-    """Fit a story to the annotations."""
+def new_fit(request: Request, story: str, method: str) -> Fit:
+    """Return a fit of a story to the annotations."""
     from .. import fit
 
     settings = parse_settings(request.settings or [], story, method)
@@ -119,11 +134,10 @@ def _content(file: Path, request: Request) -> pd.DataFrame:
     return table.rename(columns={request.task: "task"}) if request.task in table else table
 
 
-def _write(found: pd.DataFrame, out: Path) -> None:
-    """Write the tasks with an empty column label."""
+def write_to_fill_in(found: pd.DataFrame, columns: list[str], out: Path) -> None:
+    """Write a table with these columns first, empty where it has none of the name."""
     from ..data.harmless_csv import write_csv
 
-    asked = found.set_index("task")
-    asked.insert(0, "label", "")
+    asked = found.reindex(columns=[*columns, *(name for name in found if name not in columns)], fill_value="")
     with whole_file(out) as path:
-        write_csv(asked, path)
+        write_csv(asked.set_index(columns[0]), path)

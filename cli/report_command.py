@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..data.atomic import check_new_file
-from ..data.errors import AnnotationError
 from . import options
-from .arguments import check_input, holds_saved, parse_settings, read_annotations, read_probabilities
+from .arguments import (
+    check_input,
+    holds_saved,
+    parse_settings,
+    read_annotations,
+    read_probabilities,
+    refuse_options_of_a_fit,
+)
 from .output import check_privacy, named_for_others, shown_to_others
 from .request import Request, takes_request
 from .terminal import doing, plain_messages, show_result, starting
@@ -59,7 +65,7 @@ def report(
             raise ValueError("--story auto takes a default set of stories; give it alone, or give stories by name")
         check_new_file(out, (".html", ".htm"))
         if saved:
-            _refuse_options_of_a_fit(context, request.file)
+            refuse_options_of_a_fit(context, request.file, OF_A_PAGE)
         check_input(request, saved=saved)
         check_privacy(workers, key, None)
         if saved:
@@ -98,18 +104,3 @@ def _saved_fit(folder: str, workers: str, key: Path | None) -> Fit:
 
     result = load_fit(folder)
     return result.pseudonymised(read_key(key)) if workers == "hash" else result
-
-
-def _refuse_options_of_a_fit(context: typer.Context, folder: str) -> None:
-    """Refuse options of reading and fitting annotations beside a fit that is saved.
-
-    Raises:
-        AnnotationError: there is one, whatever its value.
-    """
-    for parameter in context.command.params:
-        source = context.get_parameter_source(str(parameter.name))
-        if parameter.name not in OF_A_PAGE and source is not None and source.name == "COMMANDLINE":
-            raise AnnotationError(
-                f"{parameter.opts[0]} is of a new fit, and {folder} holds one that is saved, which is shown as it is; "
-                f"leave out {parameter.opts[0]}, or give the annotations in place of the folder"
-            )

@@ -61,8 +61,8 @@ def next_annotations(
         most_per_worker: how many annotations each of the `workers` may be asked for.
 
     Returns:
-        In the order of the choice: task, worker (where `workers` are given), expected_gain and entropy (the label's
-        now) in nats, annotations (that the task has now).
+        In the order of the choice: task, left and right (of comparisons), worker (where `workers` are given),
+        expected_gain and entropy (the label's now) in nats, annotations (that the task has now).
 
     Raises:
         AnnotationError: a worker is unknown, or the annotations name none.
@@ -98,6 +98,8 @@ def next_annotations(
     rows = pd.DataFrame(chosen, columns=["task", "worker", "expected_gain"])
     task = rows["task"].to_numpy(dtype=int)
     found = annotations.tasks.to_columns("task", task)
+    if annotations.sides is not None:
+        found |= {side: annotations.pairs[side].to_numpy()[task] for side in ("left", "right")}
     if asked is not None:
         found |= annotations.workers.to_columns("worker", asked[rows["worker"].to_numpy(dtype=int)])
     return pd.DataFrame(

@@ -1,0 +1,174 @@
+"""The subcommands ``crowdppl next-annotations`` and ``crowdppl next-comparisons``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..data.atomic import check_new_file
+from ..data.errors import AnnotationError, nearest
+from . import options
+from .arguments import check_input, holds_saved, refuse_options_of_a_fit
+from .next_gold_command import new_fit, write_to_fill_in
+from .request import Request, takes_request
+from .terminal import doing, frame_table, plain_messages, show_files, starting, stdout
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .. import Fit
+
+OF_A_FIT = ("file", "seed", "quiet", "n", "ask", "ask_all", "per_task", "most_per_worker", "out")
+"""The parameters that a saved fit takes."""
+WHO = "Who may be asked"
+PAIR = ("left", "right")
+MORE = "Or the folder of a saved fit."
+Story = Annotated[
+    str, typer.Option(metavar="NAME", help="Of annotations, as for crowdppl fit.", rich_help_panel=options.FIT)
+]
+Ask = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WORKER",
+        help="A worker who may be asked; may be given several times.",
+        show_default="a typical worker, who is not named",
+        rich_help_panel=WHO,
+    ),
+]
+AskAll = Annotated[
+    bool, typer.Option("--ask-all", help="Any worker of the annotations may be asked.", rich_help_panel=WHO)
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE.csv",
+        help="Write them to a new file, with an empty column label to fill in, whose rows can be added to the "
+        "annotations.",
+        rich_help_panel=options.OUTPUT,
+    ),
+]
+
+
+@partial(takes_request, more=MORE)
+def next_annotations(
+    context: typer.Context,
+    story: Story = "auto",
+    method: str = "em",
+    *,
+    request: Request,
+    n: Annotated[int, typer.Option("--n", "-n", metavar="N", help="How many annotations to ask for.", min=1)] = 20,
+    ask: Ask = None,
+    ask_all: AskAll = False,
+    per_task: Annotated[
+        int,
+        typer.Option(metavar="N", help="How often one task may be asked for, at the most.", min=1),
+    ] = 1,
+    most_per_worker: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="How often a worker may be asked, at the most.", min=1, rich_help_panel=WHO),
+    ] = None,
+    out: Out = None,
+) -> None:
+    """Name the tasks to have annotated again, and by whom: where labels are expected to become surest."""
+    if most_per_worker is not None and not (ask or ask_all):
+        with plain_messages():
+            raise AnnotationError(
+                "--most-per-worker limits the workers who may be asked; give --ask WORKER or --ask-all"
+            )
+    with _asking(context, request, story, method, ask, ask_all=ask_all, out=out) as (fit, workers, show):
+        from .. import next_annotations as asked
+
+        found = asked(fit, n, workers=workers, repeats=per_task, most_per_worker=most_per_worker)
+        keys = [name for name in ("task", "question", *PAIR) if name in found]
+        show(found, [*keys, "worker"])
+
+
+@partial(takes_request, more=MORE)
+def next_comparisons(
+    context: typer.Context,
+    story: Story = "dawid_skene",
+    method: str = "em",
+    *,
+    request: Request,
+    n: Annotated[int, typer.Option("--n", "-n", metavar="N", help="How many comparisons to ask for.", min=1)] = 20,
+    ask: Ask = None,
+    ask_all: AskAll = False,
+    out: Out = None,
+) -> None:
+    """Name the items to have compared next, and by whom: where most is learned of the items' scores."""
+    with _asking(context, request, story, method, ask, ask_all=ask_all, out=out) as (fit, workers, show):
+        from .. import next_comparisons as asked
+
+        show(asked(fit, n, workers=workers, seed=request.seed), [*PAIR, "worker"])
+
+
+@contextmanager
+def _asking(
+    context: typer.Context,
+    request: Request,
+    story: str,
+    method: str,
+    ask: list[str] | None,
+    *,
+    ask_all: bool,
+    out: Path | None,
+) -> Iterator[tuple[Fit, list[Any] | None, Any]]:
+    """The fit, those of its workers who may be asked, and what shows a table and writes it to be filled in."""
+    began = time.perf_counter()
+    saved = holds_saved(Path(request.file))
+    with plain_messages(request.file if saved else None):
+        if ask and ask_all:
+            raise AnnotationError("--ask-all asks any worker; leave it out, or --ask")
+        if out is not None:
+            check_new_file(out, (".csv",))
+        if saved:
+            refuse_options_of_a_fit(context, request.file, OF_A_FIT)
+        check_input(request, saved=saved)
+        with starting(request):
+            from .. import load_fit
+        with doing(f"reading {request.file}", request):
+            fit = load_fit(request.file) if saved else new_fit(request, story, method)
+
+        def show(found: pd.DataFrame, keys: list[str]) -> None:
+            front = [name for name in keys if name in found]
+            ordered = found[[*front, *(name for name in found if name not in front)]]
+            if len(found):
+                stdout().print(frame_table(ordered.set_index(front[0])))
+            else:
+                stdout().print("There is nothing to ask: each of those who may be asked has annotated every task.")
+            if out is not None:
+                write_to_fill_in(found, [*keys, "label"], out)
+                if not request.quiet:
+                    stdout().print(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold")
+                    show_files({str(out): "what to ask for, with a column label to fill in"}, stdout())
+
+        yield fit, _workers(fit, ask, ask_all=ask_all), show
+
+
+def _workers(fit: Fit, ask: list[str] | None, *, ask_all: bool) -> list[Any] | None:
+    """The workers who may be asked, as the annotations have them; None for a typical one.
+
+    Raises:
+        AnnotationError: the annotations have no such worker, or name none.
+    """
+    if not ask and not ask_all:
+        return None
+    if not fit.annotations.named:
+        raise AnnotationError("the annotations name no workers, so none can be asked by name; leave --ask out")
+    known = {str(worker): worker for worker in fit.annotations.workers}
+    for name in ask or []:
+        if name not in known:
+            near = nearest(name, known)
+            listed = ", ".join(list(known)[:5]) + " …" * (len(known) > 5)
+            raise AnnotationError(
+                f"--ask {name}: there is no such worker{f'; did you mean {near}?' if near else f'; there are {listed}'}"
+            )
+    return [known[name] for name in ask] if ask else list(known.values())

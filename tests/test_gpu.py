@@ -19,7 +19,7 @@ def _needs_a_gpu():
 def crowd(story, n_tasks=200):
     n_classes = 2 if story in ("two_coin", "item_response") else 3
     annotations, _ = cp.simulate(
-        "dawid_skene", n_tasks=n_tasks, n_workers=9, n_classes=n_classes, annotations_per_task=4, seed=3
+        story, n_tasks=n_tasks, n_workers=9, n_classes=n_classes, annotations_per_task=4, seed=3
     )
     return annotations.without_gold()
 
@@ -37,6 +37,13 @@ def on_both(story, annotations, **options):
 def test_em_of_every_story_is_that_of_the_cpu(story):
     gpu, cpu = on_both(story, crowd(story), max_iterations=5)
     np.testing.assert_allclose(gpu.probabilities, cpu.probabilities, atol=5e-3)
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_em_of_every_story_ends_where_it_does_on_the_cpu(story):
+    gpu, cpu = on_both(story, crowd(story))
+    assert gpu.outcome.history[-1] == pytest.approx(cpu.outcome.history[-1], rel=1e-4)
+    assert (np.abs(gpu.probabilities - cpu.probabilities).max(-1) < 2e-2).mean() > 0.98
 
 
 def test_svi_is_that_of_the_cpu():

@@ -85,10 +85,16 @@ def next_annotations(
             )
     with _asking(context, request, story, method, ask, ask_all=ask_all, out=out) as (fit, workers, show):
         from .. import next_annotations as asked
+        from ..inference.fitted.item_ranking import parts_of
 
         found = asked(fit, n, workers=workers, repeats=per_task, most_per_worker=most_per_worker)
         keys = [name for name in ("task", "question", *PAIR) if name in found]
         show(found, [*keys, "worker"])
+        if fit.annotations.sides is not None and parts_of(fit.annotations).any():
+            stdout().print(
+                "Items of different parts are not compared with each other by any of these: crowdppl next-comparisons "
+                "names pairs that join the parts."
+            )
 
 
 @partial(takes_request, more=MORE)
@@ -107,7 +113,13 @@ def next_comparisons(
     with _asking(context, request, story, method, ask, ask_all=ask_all, out=out) as (fit, workers, show):
         from .. import next_comparisons as asked
 
-        show(asked(fit, n, workers=workers, seed=request.seed), [*PAIR, "worker"])
+        found = asked(fit, n, workers=workers, seed=request.seed)
+        show(found, [*PAIR, "worker"])
+        if "joins_parts" in found:
+            stdout().print(
+                "Nothing that was compared tells items of different parts apart: the comparisons that join two parts "
+                "come first, and their gain is by the prior of the scores."
+            )
 
 
 @contextmanager
@@ -140,6 +152,11 @@ def _asking(
         def show(found: pd.DataFrame, keys: list[str]) -> None:
             front = [name for name in keys if name in found]
             ordered = found[[*front, *(name for name in found if name not in front)]]
+            if "joins_parts" in found:
+                ordered = ordered.assign(
+                    joins_parts=[("no", "yes")[joins] for joins in found["joins_parts"]],
+                    p_left=[f"{p:.3f}" if p == p else "not known" for p in found["p_left"]],
+                )
             if len(found):
                 stdout().print(frame_table(ordered.set_index(front[0])))
             else:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...data.arrays import counts
-from ...data.comparisons import PARTS_MEND, told_parts
+from ...data.comparisons import PARTS_MEND, parts, told_parts
 from .of_crowd import crowd_of, open_question
 from .register import Labels, Said, check
 
@@ -20,7 +20,9 @@ def items_apart(of: Labels) -> Iterator[Said]:
     if annotations.sides is None or annotations.item_features is not None:  # which connect them
         return
     if apart := told_parts(np.asarray(annotations.sides), annotations.items):
-        yield Said(apart, PARTS_MEND, severity="note")
+        n_joins = int(parts(np.asarray(annotations.sides), len(annotations.items)).max())
+        which = f"of a fit that ranks the items cp.next_comparisons(fit, {n_joins}) names such"
+        yield Said(apart, f"{PARTS_MEND}; {which}", severity="note")
 
 
 @check("ties_that_few_gave", "crowd", needs={"workers"})

@@ -9,7 +9,7 @@ from ...data.comparisons import columns_of_tasks
 from ...data.numbers import whole_number
 from .confusion_scores import entropy
 from .confusions import mean_confusions
-from .item_ranking import ItemDraws, item_draws
+from .item_ranking import ItemDraws, item_draws, parts_of
 from .next_annotations import asked_workers
 from .posterior import Posterior
 
@@ -36,6 +36,10 @@ def next_comparisons(fit: Posterior, n: int, *, workers: Any = None, seed: int =
     that another is better. Each pair's worker is therefore the best by confusion matrices of one draw, another for each
     pair (Thompson 1933): workers are asked as often as they are likely to be the one who tells the most.
 
+    Where neither comparisons nor features of the items connect all of them, nothing is known of two items of different
+    parts, and no comparison within a part would tell. Pairs that join two parts come first, until all are joined; their
+    gain is by the prior of the scores.
+
     It pays where the order of most pairs is known already: of thirteen simulated items a log-odds apart Kendall's tau
     was .85 after 60 such comparisons and .75 after 60 at random. Of a few items that are about equally good it was the
     same, .78.
@@ -50,7 +54,8 @@ def next_comparisons(fit: Posterior, n: int, *, workers: Any = None, seed: int =
     Returns:
         In the order of the choice: left and right, as they are to be shown; worker (where `workers` are given);
         expected_gain, in nats; p_left, the probability that the left item is better, where a tie counts half;
-        n_comparisons, how many of the two there are in either order.
+        n_comparisons, how many of the two there are in either order. Where there are several parts, p_left is NaN
+        of items of different ones, and joins_parts says which comparisons are there to join two.
 
     Raises:
         AnnotationError: the annotations are no comparisons, the fit gives items no scores, or a worker is unknown.
@@ -65,20 +70,27 @@ def next_comparisons(fit: Posterior, n: int, *, workers: Any = None, seed: int =
     order = np.random.default_rng(seed).permutation(len(draws))
     rows, covariance, n_items = [], belief.covariance, len(annotations.items)
     taken = np.eye(n_items, dtype=bool)
+    part = parts_of(annotations)
+    apart = part[:, None] != part
     for pick in range(n):
         if taken.all():
             taken = np.eye(n_items, dtype=bool)
+        joins = bool((part != part[0]).any())
+        barred = part[:, None] == part if joins else taken
         worker = 0
         if len(tables) > 1:
             of_draw, _ = belief.gains(covariance, draws[order[pick % len(order)]], known)
-            worker = int(np.argmax(np.where(taken, -1.0, of_draw).reshape(len(tables), -1).max(-1)))
+            worker = int(np.argmax(np.where(barred, -1.0, of_draw).reshape(len(tables), -1).max(-1)))
         (gains,), better = belief.gains(covariance, tables[[worker]], known)
-        left, right = (int(at) for at in np.unravel_index(np.argmax(np.where(taken, -1.0, gains)), gains.shape))
+        left, right = (int(at) for at in np.unravel_index(np.argmax(np.where(barred, -1.0, gains)), gains.shape))
         gain = float(gains[left, right])
-        rows.append((left, right, worker, gain, float(better[left, right]), int(times[left, right])))
+        p_left = np.nan if apart[left, right] else float(better[left, right])
+        rows.append((left, right, worker, gain, p_left, int(times[left, right]), joins))
         covariance = _measured(covariance, left, right, gain)
         taken[[left, right], [right, left]] = True
-    frame = pd.DataFrame(rows, columns=["left", "right", "worker", "expected_gain", "p_left", "n_comparisons"])
+        part[part == part[right]] = part[left]
+    columns = ["left", "right", "worker", "expected_gain", "p_left", "n_comparisons", "joins_parts"]
+    frame = pd.DataFrame(rows, columns=columns).drop(columns=[] if apart.any() else "joins_parts")
     names = annotations.items.to_index()
     frame["left"], frame["right"] = names[frame["left"].to_numpy()], names[frame["right"].to_numpy()]
     if asked is None:

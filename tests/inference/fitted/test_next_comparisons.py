@@ -69,6 +69,29 @@ def test_no_pair_is_asked_for_again_before_all_have_been(fit):
     assert len(set(pairs[:21])) == len(set(pairs[21:])) == 21  # of seven items
 
 
+@pytest.mark.filterwarnings("ignore:the comparisons fall into")
+def test_items_of_parts_that_nothing_joins_are_asked_for_first_until_all_are_joined():
+    rng = np.random.default_rng(0)
+    parts = {"i0": 0, "i1": 0, "i2": 0, "i3": 1, "i4": 1, "i5": 2, "i6": 2}
+    pairs = [pair for pair in random_pairs(200, rng) if parts[f"i{pair[0]}"] == parts[f"i{pair[1]}"]]
+    frame = rows_of(pairs, rng)
+    fit = cp.fit("one_coin", cp.Annotations.from_comparisons(frame, prompt="prompt"), seed=0, progress=False)
+    for workers in (None, list(QUALITY)):
+        asked = cp.next_comparisons(fit, 30, workers=workers)
+        assert asked["joins_parts"].tolist() == [True] * 2 + [False] * 28
+        graph = asked[:2][["left", "right"]].map(parts.get).to_numpy()
+        assert (graph[:, 0] != graph[:, 1]).all()
+        assert set(graph.ravel()) == {0, 1, 2}
+        between = asked["left"].map(parts) != asked["right"].map(parts)
+        assert (asked["p_left"].isna() == between).all()
+        assert len(set(map(frozenset, asked[:21][["left", "right"]].to_numpy()))) == 21
+    (note,) = (finding for finding in fit.findings if finding.code == "items_apart")
+    assert "cp.next_comparisons(fit, 2)" in note.remedy
+    about = pd.DataFrame({"length": range(7)}, [f"i{i}" for i in range(7)])
+    known = cp.Annotations.from_comparisons(frame, prompt="prompt", item_features=about)
+    assert "joins_parts" not in cp.next_comparisons(cp.fit("one_coin", known, seed=0, progress=False), 2)
+
+
 def test_who_may_be_the_best_is_asked_too_and_the_seed_says_who():
     rng = np.random.default_rng(0)
     frame = rows_of(random_pairs(30, rng), rng)  # ten comparisons each do not tell able from guesser

@@ -73,6 +73,19 @@ def cross_counts(shape: Sequence[int], *codes: Array, weight: Array | None = Non
     return np.bincount(cell, weight, math.prod(shape)).reshape(tuple(shape))
 
 
+def midranks(values: np.ndarray) -> np.ndarray:
+    """Return the ranks of values ``(n,)`` from 1 on, of equal ones the mean of theirs.
+
+    SciPy's ``stats`` has them too, and takes a third of a second to import.
+
+    >>> midranks(np.array([3, 1, 3]))
+    array([2.5, 1. , 2.5])
+    """
+    _, place, n = np.unique(values, return_inverse=True, return_counts=True)
+    found: np.ndarray = (n.cumsum() - (n - 1) / 2)[place]
+    return found
+
+
 def expected_counts(annotations: Any, label: Array, truth: np.ndarray, *, by_row: bool = False) -> np.ndarray:
     """Return the expected numbers of annotations by worker, true class and kind, ``(J, K, L)``.
 

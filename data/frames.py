@@ -105,8 +105,8 @@ def read_text_table(path: str | Path, separator: str | None = None, encoding: st
     """
     path = Path(path)
     encoding = encoding or _encoding(path)
+    separator = separator_of(path, encoding) if separator is None else separator
     read_header(path, separator, encoding)
-    separator = separator or separator_of(path, encoding)
     try:
         with reading(path), open_text(path, encoding) as file:
             table = pd.read_csv(file, sep=separator, dtype=str, keep_default_na=False, na_values=[""])
@@ -164,8 +164,9 @@ def read_csv_tables(
     separator: str | None,
     columns: Mapping[str, str | Sequence[str] | None],
     encoding: str | None = None,
+    table: pd.DataFrame | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Read annotations and, where given, gold labels.
+    """Read annotations and, where given, gold labels; or the table of the annotations as it was read as text.
 
     The columns of `columns`, by role, are of whole numbers where all their values, in both files, are; labels also
     where they are written as "1.0", and so are tasks in the gold labels.
@@ -173,7 +174,7 @@ def read_csv_tables(
     Raises:
         AnnotationError: as `read_text_table`, or as `gold_columns`.
     """
-    table = read_text_table(path, separator, encoding)
+    table = read_text_table(path, separator, encoding) if table is None else table.copy(deep=False)
     truth = None if gold is None else read_text_table(gold, separator, encoding)
     beside = {}
     if truth is not None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
+from .arrays import midranks
 from .columns import Column, Where, encode, row_number
 from .errors import AnnotationError, look_up
 from .ids import Ids
@@ -322,8 +323,6 @@ class Ordered(Kind):
         - spearman, the rank correlation of :math:`\sum_k p_{ik} x_k` with :math:`x_{g_i}`; NaN where one of both does
           not vary.
         """
-        from scipy.stats import rankdata
-
         values, label, n_classes = self.values(classes), self.label(probabilities), len(classes)
         cumulative = np.cumsum(probabilities, axis=-1)[:, :-1]
         reached = gold[:, None] <= np.arange(n_classes - 1)
@@ -332,7 +331,7 @@ class Ordered(Kind):
             "mae": np.abs(values[self.median(probabilities)] - values[gold]),
             "ranked_probability": ((cumulative - reached) ** 2).mean(-1),
             "weighted_kappa": 1 - ((label - gold) ** 2).mean() / by_chance.mean() if by_chance.any() else np.nan,
-            "spearman": _correlation(rankdata(np.round(probabilities @ values, 6)), rankdata(gold)),
+            "spearman": _correlation(midranks(np.round(probabilities @ values, 6)), midranks(gold)),
         }
 
     def shown(self, weights: np.ndarray, most: int) -> np.ndarray:

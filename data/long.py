@@ -198,9 +198,15 @@ def long_fields(
 
 
 def csv_fields(
-    path: str | Path, separator: str | None, options: dict[str, Any], encoding: str | None = None
+    path: str | Path,
+    separator: str | None,
+    options: dict[str, Any],
+    encoding: str | None = None,
+    table: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations` for a CSV file; `options` are those of `Annotations.from_frame`.
+
+    `table` is the file's, where it was read as text.
 
     Raises:
         AnnotationError: as `read_csv_tables` and `frame_rows`; or labels are fractions, and no classes are listed.
@@ -216,7 +222,7 @@ def csv_fields(
     check_roles(columns)
     if question is not None and not isinstance(question, str):
         columns["label"] = list(question)
-    table, truth = read_csv_tables(path, gold if together else None, separator, columns, encoding)
+    table, truth = read_csv_tables(path, gold if together else None, separator, columns, encoding, table)
     if question is not None and isinstance(options.get("classes"), Mapping | None):
         named = {value for value in listed_classes(options) or () if isinstance(value, str)}
         table, truth = with_scales(table, truth, question, columns["label"], named, options.get("abstain"))

@@ -193,9 +193,10 @@ def separator_of(path: str | Path, encoding: str | None = None) -> str:
         return Counter(sizes)[sizes[0]] / len(sizes), sizes[0]
 
     try:
-        return max(SEPARATORS, key=fit) if any(fit(separator)[0] for separator in SEPARATORS) else ","
+        fits = {separator: fit(separator) for separator in SEPARATORS}
     except csv.Error:
         return ","
+    return max(fits, key=lambda separator: fits[separator]) if any(share for share, _ in fits.values()) else ","
 
 
 def read_header(path: Path, separator: str | None = None, encoding: str | None = None) -> list[str]:

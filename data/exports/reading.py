@@ -370,7 +370,7 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
         fields = long_fields(frame, where=table.where, source=what, **options)
     else:
         _refuse_repeated_header(table, path, [roles.task, roles.worker, *(answers or [roles.label])], asked)
-        fields = csv_fields(path, asked.separator, options, asked.encoding or encoding_of(path))
+        fields = csv_fields(path, asked.separator, options, asked.encoding or encoding_of(path), frame)
     apart = "" if question is not None else _telling_apart(frame, roles)
     said = ", ".join(filter(None, (roles.said(), questions)))
     return _with_said(Annotations(**fields), what, said, said_gold, apart)

@@ -42,7 +42,7 @@ import pandas as pd
 from scipy.special import betaln, expit, gammaln, ndtr, ndtri
 
 from ...data import Annotations
-from ...data.arrays import cross_counts, expected_counts
+from ...data.arrays import cross_counts, expected_counts, midranks
 from ...data.id_text import name_quoted, name_text
 from ...data.questions import Units
 from ..fitted.beyond_chance import by_chance, takes_sides
@@ -361,8 +361,6 @@ def _by_order(
         label: classes of the rows as they were shown, ``(A,)``.
         shares: of the classes, ``(K,)``.
     """
-    from scipy.stats import rankdata  # a third of a second to import
-
     found = np.zeros((given.n_workers, len(CORRELATIONS)))
     for rows, classes in groups:
         if len(rows) > IN_ORDER:
@@ -375,7 +373,7 @@ def _by_order(
         own = ndtri((n.cumsum(1) - n / 2 + 0.5) / (n.sum(1, keepdims=True) + 1))[worker]
         told = others[np.ix_(rows, classes)]
         mean = told @ np.arange(len(classes)) / np.maximum(told.sum(1), CLOSE)
-        score = ndtri((rankdata(mean) - 0.5) / len(rows))[:, None]
+        score = ndtri((midranks(mean) - 0.5) / len(rows))[:, None]
         rest = n[worker]
         rest[row, level] = np.maximum(rest[row, level] - 1, 0)
         usual = np.maximum(shares[classes], CLOSE)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...data.arrays import midranks
 from ...data.errors import check_name
 from ..checks.simulation_based_calibration import Ranks
 from . import style
@@ -88,11 +89,9 @@ def draw_chain_ranks(draws: Mapping[str, np.ndarray]) -> np.ndarray:
     Returns:
         The axes, one for each quantity.
     """
-    from scipy.stats import rankdata
-
     drawn = style.new_grid(len(draws), 3, (3.3, 2.1), (0.3, 0.7))
     for ax, (name, values) in zip(drawn, draws.items(), strict=True):
-        ranks = rankdata(values, axis=None).reshape(values.shape)
+        ranks = midranks(values.ravel()).reshape(values.shape)
         edges = np.linspace(0.5, values.size + 0.5, BINS + 1)
         counts = np.stack([np.histogram(of_chain, edges)[0] for of_chain in ranks])
         for chain, of_chain in enumerate(counts):

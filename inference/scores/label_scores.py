@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import midranks
 from ...data.errors import check_name
 from ...data.questions import QUESTION
 from .against_gold import GoldTasks, against_gold, by_question
@@ -159,12 +160,10 @@ def _area(value: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
     The error is that of each positive's share of negatives with a smaller value, and of each negative's share of
     positives with a larger one (DeLong et al. 1988, eq. 5).
     """
-    from scipy.stats import rankdata
-
     m, n = int(positive.sum()), int((~positive).sum())
     if not m or not n:
         return np.nan, np.nan
-    rank = rankdata(value)
-    beats = (rank[positive] - rankdata(value[positive])) / n
-    beaten = 1 - (rank[~positive] - rankdata(value[~positive])) / m
+    rank = midranks(value)
+    beats = (rank[positive] - midranks(value[positive])) / n
+    beaten = 1 - (rank[~positive] - midranks(value[~positive])) / m
     return float(beats.mean()), float(np.hypot(standard_error(beats), standard_error(beaten)))

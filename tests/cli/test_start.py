@@ -124,8 +124,9 @@ def test_what_the_libraries_made_is_not_looked_through_for_garbage(tmp_path):
     assert int(frozen) > int(others)
 
 
-def test_a_fit_is_written_without_the_libraries_for_pictures_and_posteriors(tmp_path):
-    (tmp_path / "a.csv").write_text(ROWS)
+@pytest.mark.parametrize("rows", [ROWS, "task,worker,label\n1,a,1\n1,b,2\n2,a,2\n2,b,2\n3,a,3\n3,b,3\n"])
+def test_a_fit_is_written_without_the_libraries_for_pictures_and_posteriors(tmp_path, rows):
+    (tmp_path / "a.csv").write_text(rows)
     status, stderr, modules = modules_after(tmp_path, "fit", "a.csv", "--quiet", "-o", "out")
     assert status == 0, stderr
     assert (tmp_path / "out" / "posterior.nc").is_file()

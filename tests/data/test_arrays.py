@@ -2,9 +2,11 @@
 
 import numpy as np
 import pandas as pd
+import pytest
+from scipy.stats import rankdata
 
 from crowdppl.data import Annotations
-from crowdppl.data.arrays import expected_counts
+from crowdppl.data.arrays import expected_counts, midranks
 
 
 def test_expected_counts_are_sums_of_label_probabilities_by_worker_and_annotation():
@@ -20,3 +22,8 @@ def test_expected_counts_are_sums_of_label_probabilities_by_worker_and_annotatio
     np.testing.assert_allclose(expected_counts(annotations, annotations.label, truth), expected)
     by_row = expected_counts(annotations, annotations.label, truth[annotations.task], by_row=True)
     np.testing.assert_allclose(by_row, expected)
+
+
+@pytest.mark.parametrize("values", [[], [0.5], [3, 1, 3, 2, 1, 3]])
+def test_midranks_are_those_of_scipy(values):
+    np.testing.assert_array_equal(midranks(np.array(values)), rankdata(values))

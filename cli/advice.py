@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 
-_COLUMNS = "task|worker|label|count|seconds"
+_COLUMNS = "task|worker|label|count|seconds|when"
 _OF_FILES = "tags|empty|separator|repeats|question|sheet|columns|outer|several|encoding|missing"
 _OPTIONS = "draws|warmup|epochs|max_iterations|learning_rate|target_accept|max_tree_depth"
 NAME = r"(?<=')[^',][^']*(?=')|(?<=\")[^\",][^\"]*(?=\")"  # in a list as Python writes it

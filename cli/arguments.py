@@ -37,7 +37,7 @@ PRIORS = ("Prevalence", "SmoothPrevalence", "CorrelatedQuestions", "BradleyTerry
 """Priors of the true classes that ``--set truth_prior=`` takes."""
 
 TEXT = (".csv", ".tsv", ".txt")  # suffixes of files that have a header
-ROLES = ("task", "worker", "label", "count", "seconds")
+ROLES = ("task", "worker", "label", "count", "seconds", "when")
 STANDARD_INPUT = "-"
 SAVED = "manifest.json"
 """The file that is in each folder of a saved fit."""
@@ -125,7 +125,7 @@ def check_input(request: Request, *, saved: bool = False) -> None:
             header = read_header(path, _separator(request), request.encoding)
         except OSError as error:
             raise _unreadable(path, error) from error
-        named_columns = [request.task, request.worker, request.label, request.count, request.seconds]
+        named_columns = [request.task, request.worker, request.label, request.count, request.seconds, request.when]
         check_columns(
             {role: name for role, name in zip(ROLES, named_columns, strict=True) if name is not None}, header, str(path)
         )

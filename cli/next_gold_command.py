@@ -129,7 +129,7 @@ def _own_table(request: Request) -> Path | None:
 def _content(file: Path, request: Request) -> pd.DataFrame:
     """The table of a file, whose column of tasks is called so, without those that were named as something else."""
     table = read_table("--content", file, request.task)
-    others = [request.worker, request.label, request.count, request.seconds]
+    others = [request.worker, request.label, request.count, request.seconds, request.when]
     table = table.drop(columns=[name for name in others if name in table])
     return table.rename(columns={request.task: "task"}) if request.task in table else table
 

@@ -41,6 +41,7 @@ OPTIONS = (
         label=_option("Column of the annotations: what each worker gave.", "COL", default="found by its name"),
         count=_option("Column of how many equal annotations a row stands for.", "COL"),
         seconds=_option("Column of how many seconds each annotation took.", "COL"),
+        when=_option("Column of when each annotation was given: dates, or numbers that grow with time.", "COL"),
         separator=_option("Character between the columns of a CSV file.", "CHAR", default="found out"),
         encoding=_option("Encoding of a text file.", "NAME", default="found out"),
         sheet=_option("Sheet of an Excel file with several.", "NAME"),

@@ -30,6 +30,7 @@ class Request:
     label: str | None = None
     count: str | None = None
     seconds: str | None = None
+    when: str | None = None
     separator: str | None = None
     encoding: str | None = None
     sheet: str | None = None
@@ -73,7 +74,7 @@ class Request:
     @property
     def named_columns(self) -> dict[str, str]:
         """The columns that were named, and the separator, by option."""
-        return self._given("task", "worker", "label", "count", "seconds", "separator")
+        return self._given("task", "worker", "label", "count", "seconds", "when", "separator")
 
     @property
     def kind_of_file(self) -> dict[str, Any]:

@@ -105,6 +105,7 @@ def _not_streamed(request: Request, story: str, method: str) -> list[str]:
         "--classifier": request.classifier is not None,
         "--classes QUESTION=…": any(isinstance(given, dict) for given in stated_classes(request).values()),
         "--seconds": request.seconds is not None,
+        "--when": request.when is not None,
         "--abstain": bool(request.abstain),
         "--truth-classes": request.truth_classes is not None,
         "--repeats": request.repeats != "keep",

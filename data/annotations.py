@@ -76,6 +76,8 @@ class Annotations(Constructors):
         prior: (N, K) float32, given probabilities of the classes as prior of the true labels; None for none.
         seconds: (A,) float32, how long each annotation took, in seconds, NaN where that is unknown; None where no
             times were given. No story uses it.
+        when: (A,) float64, when each annotation was given, as seconds since 1970 or in another unit, NaN where that is
+            unknown; None where it was not said. No story uses it; a finding looks for workers who changed.
         abstentions: the L − K categories of annotations that are no class, such as "can't tell"; none where L = K.
         informative: whether how often a worker abstains may depend on the true class, so that abstentions say
             something of it; False for a rate of each worker alone, under which labels are as without abstentions.
@@ -118,6 +120,7 @@ class Annotations(Constructors):
     evidence: Array | None = None
     prior: Array | None = None
     seconds: Array | None = None
+    when: Array | None = None
     abstentions: Ids = NO_IDS
     informative: bool = True
     repeats: Repeats = "keep"
@@ -610,6 +613,7 @@ class Annotations(Constructors):
             worker_features=None,
             worker_feature_names=NO_IDS,
             seconds=None,
+            when=None,
             mirrored=None,
             repeats="keep",
         )
@@ -618,7 +622,7 @@ class Annotations(Constructors):
         """Return the annotations with their original identifiers, A rows.
 
         The columns are task, question (where there are several), worker (where workers are named), label, count (where
-        rows have counts) and seconds (where times were given).
+        rows have counts), seconds and when (where times were given).
 
         Args:
             workers: ``"keep"`` for their names, ``"hash"`` for pseudonyms, ``"drop"`` for counts by task and label.
@@ -643,7 +647,7 @@ class Annotations(Constructors):
             count = np.asarray(self.count)
             is_whole = (count == np.round(count)).all()  # weights may be fractions
             frame["count"] = count.astype(np.int64) if is_whole else count.astype(np.float64)
-        return frame if self.seconds is None else frame.assign(seconds=np.asarray(self.seconds))
+        return frame.assign(**changed(self, ("seconds", "when"), np.asarray))
 
     def __repr__(self) -> str:
         # Inside compiled functions the arrays have shapes but no values.
@@ -679,6 +683,8 @@ class Annotations(Constructors):
             known.append(f"probabilities by {', '.join(map(repr, self.models[:5]))}{' …' * (len(self.models) > 5)}")
         if isinstance(self.seconds, np.ndarray):
             known.append(f"seconds of {description.count_text(int((~np.isnan(self.seconds)).sum()), 'row')}")
+        if isinstance(self.when, np.ndarray):
+            known.append(f"times of {description.count_text(int((~np.isnan(self.when)).sum()), 'row')}")
         return known
 
     @never_raising

@@ -9,7 +9,7 @@ from scipy import sparse
 
 Array = Any  # NumPy where people hold it, JAX inside compiled functions
 
-BY_ROW = ("worker", "label", "count", "seconds", "mirrored")
+BY_ROW = ("worker", "label", "count", "seconds", "when", "mirrored")
 BY_TASK = ("gold", "features", "evidence", "prior", "model_scores", "sides", "question")
 """Fields of annotations with a value for each row, beside its task, and for each task, beside its name."""
 

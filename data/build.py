@@ -50,6 +50,7 @@ class Rows:
     label: Column
     count: np.ndarray | None = None  # (A,) float64, whole and not negative
     seconds: np.ndarray | None = None  # (A,) float64, not negative, NaN where unknown
+    when: np.ndarray | None = None  # (A,) float64, NaN where unknown
     mirrored: np.ndarray | None = None  # (A,) bool, whether a pair was shown the other way round
     ordered_tasks: bool = False  # whether the input itself gives the order of the tasks, as a matrix does
     ordered_workers: bool = False  # whether it gives the order of the workers
@@ -138,9 +139,9 @@ def build(
         task = in_order(task, tasks) if asked else task.aligned(Ids(tasks, what="tasks"), "tasks")
     if own is not None:
         kind = own.kind(questions_of(task.ids))
-    count, seconds, mirrored = rows.count, rows.seconds, rows.mirrored
+    count, seconds, when, mirrored = rows.count, rows.seconds, rows.when, rows.mirrored
     if worker is None:
-        _refuse_worker_options(workers, worker_features, repeats, seconds)
+        _refuse_worker_options(workers, worker_features, repeats, seconds, when)
         task, label, count = _aggregate(task, label, rows.count)
         mirrored = None
     else:
@@ -153,7 +154,7 @@ def build(
             tell_lone_workers(task.ids, task.codes, worker)
         kept, count = resolve_repeats(task, worker, rows.count, repeats)
         task, worker, label = (replace(column, codes=column.codes[kept]) for column in (task, worker, label))
-        seconds, mirrored = (None if values is None else values[kept] for values in (seconds, mirrored))
+        seconds, when, mirrored = (None if x is None else x[kept] for x in (seconds, when, mirrored))
     order = np.argsort(task.codes, kind="stable")
     fields: dict[str, Any] = {
         "task": task.codes[order],
@@ -168,6 +169,7 @@ def build(
         "workers": Ids() if worker is None else worker.ids,
         "classes": named,
         "seconds": None if seconds is None else seconds[order].astype(np.float32),
+        "when": None if when is None else when[order],
         "mirrored": mirrored[order] if mirrored is not None and mirrored.any() else None,
         "abstentions": abstentions,
         "repeats": repeats,
@@ -248,9 +250,36 @@ def check_seconds(values: pd.Series, title: str, where: Where) -> np.ndarray:
     return seconds
 
 
-def _refuse_worker_options(workers: Any, worker_features: Any, repeats: str, seconds: Any) -> None:
+def check_when(values: pd.Series, title: str, where: Where) -> np.ndarray:
+    """Return when each annotation was given as float64, shape (A,): dates as seconds since 1970, NaN where unknown.
+
+    Raises:
+        AnnotationError: a value is neither a finite number nor a date.
+    """
+    unknown = values.isna().to_numpy(dtype=bool)
+    if values.dtype.kind in "bm":
+        when = np.full(len(values), np.nan)
+    elif values.dtype.kind in "iuf":
+        when = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        text = values.astype(str).where(~unknown)
+        when = pd.to_numeric(decimal_numbers(text), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        if not np.isfinite(when).any():
+            dates = pd.to_datetime(text, format="ISO8601", utc=True, errors="coerce")
+            when = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(dtype=np.float64)
+    wrong = ~unknown & ~np.isfinite(when)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise AnnotationError(
+            f"{title}, {where(row)}: {values.iloc[[row]].tolist()[0]!r} does not say when; expected numbers that grow "
+            "with time, or dates such as 2024-03-01 10:30, or nothing where it is unknown"
+        )
+    return when
+
+
+def _refuse_worker_options(workers: Any, worker_features: Any, repeats: str, seconds: Any, when: Any) -> None:
     given = {"workers": workers is not None, "worker_features": worker_features is not None}
-    given |= {"repeats": repeats != "keep", "seconds": seconds is not None}
+    given |= {"repeats": repeats != "keep", "seconds": seconds is not None, "when": when is not None}
     if names := [f"{name}=" for name, is_given in given.items() if is_given]:
         raise AnnotationError(f"{' and '.join(names)} cannot be used where no worker is named")
 

@@ -60,6 +60,7 @@ def comparison_fields(
     count: str | None,
     seconds: str | None,
     abstain: Any,
+    when: str | None = None,
     meaning: Mapping[Any, str] | None = None,
     tell: bool = True,
     **options: Any,
@@ -74,7 +75,7 @@ def comparison_fields(
     if task == TASK and (prompt is not None or TASK not in frame.columns):
         task = None
     roles = {"left": left, "right": right, "worker": worker, "label": label, "task": task, "prompt": prompt}
-    check_roles(roles | {"count": count, "seconds": seconds})
+    check_roles(roles | {"count": count, "seconds": seconds, "when": when})
     if task is not None and prompt is not None:
         raise AnnotationError("task= and prompt= both say what is asked of a pair; give one of them")
     own = {"left": left, "right": right, "worker": worker, "label": label, "task": task, "prompt": prompt}
@@ -118,7 +119,7 @@ def comparison_fields(
             label: pd.Series([v.value if isinstance(v, _Abstention) else v for v in labels], dtype=object),
         }
     )
-    for role, name in {"worker": worker, "count": count, "seconds": seconds}.items():
+    for role, name in {"worker": worker, "count": count, "seconds": seconds, "when": when}.items():
         if name is not None:
             rows[name] = take_column(frame, name, role)
     fields = long_fields(
@@ -128,6 +129,7 @@ def comparison_fields(
         label=label,
         count=count,
         seconds=seconds,
+        when=when,
         abstain=abstain,
         kind=KIND,
         mirrored=is_mirrored,

@@ -36,6 +36,7 @@ class Constructors:
         label: str = "label",
         count: str | None = None,
         seconds: str | None = None,
+        when: str | None = None,
         question: str | Sequence[str] | None = None,
         classes: Iterable[Any] | Mapping[Any, Iterable[Any]] | None = None,
         ordered: bool | Iterable[Any] | Mapping[Any, bool | Iterable[Any] | None] | None = None,
@@ -65,6 +66,8 @@ class Constructors:
             count: the column that says how many equal annotations a row stands for, or None for one each.
             seconds: the column that says how long each annotation took, in seconds; a missing time is unknown. Where
                 rows have counts, it is the time of each of the annotations that a row stands for.
+            when: the column that says when each annotation was given: dates, or numbers that grow with time; a missing
+                one is unknown. A fit then looks for workers who changed.
             question: where several questions are asked about each task, the column that says which one a row answers;
                 or a list of columns, one for each question, with labels in the place of `label`, where an empty cell is
                 no annotation. The tasks are then the pairs (task, question), the :attr:`.Annotations.questions` are
@@ -126,6 +129,7 @@ class Constructors:
                 label=label,
                 count=count,
                 seconds=seconds,
+                when=when,
                 question=question,
                 classes=classes,
                 ordered=ordered,
@@ -187,8 +191,8 @@ class Constructors:
             abstain: the values of annotations that are no class, as for `from_frame`.
             meaning: by label "left", "right" or "tie", where other words or numbers stand for them:
                 ``{0: "left", 1: "right"}``. What it names is read as it says, the other labels as above.
-            **options: classes, workers, gold, features, worker_features, repeats and missing as for `from_frame`. Gold
-                labels are the better item, or "left", "right" or "tie" as the task's `pairs` have it.
+            **options: when, classes, workers, gold, features, worker_features, repeats and missing as for `from_frame`.
+                Gold labels are the better item, or "left", "right" or "tie" as the task's `pairs` have it.
                 ``item_features`` are features of the items, of which scores may follow (:class:`.BradleyTerry`): a
                 mapping item -> vector, or a table indexed by item, or with the column "item", and numbers in all
                 others. An item that has features and is in no row is an item, too. With `prompt` ``features`` are of

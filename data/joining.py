@@ -88,6 +88,7 @@ def joined(first: Any, more: Any) -> Any:
         label=by_row(first.label, kinds[np.asarray(more.label)], 0),
         count=None if count is None else read_only(count[place].astype(np.float32)),
         seconds=by_row(first.seconds, more.seconds, np.nan),
+        when=by_row(first.when, more.when, np.nan),
         mirrored=by_row(first.mirrored, more.mirrored, False),
         gold=_gold(first, more, classes, task, len(tasks)),
         features=_of(first, more, "features", first.tasks, more.tasks, task, len(tasks)),

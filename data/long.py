@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .abstentions import abstentions_of
-from .build import Rows, build, check_counts, check_seconds
+from .build import Rows, build, check_counts, check_seconds, check_when
 from .columns import Where, encode, missing_values, row_number, some_rows
 from .errors import AnnotationError, check_name, warn
 from .excel import EXCEL
@@ -42,6 +42,7 @@ def frame_rows(
     label: str,
     count: str | None,
     seconds: str | None = None,
+    when: str | None = None,
     question: str | Sequence[str] | None = None,
     where: Where | None = None,
     source: str = "the table",
@@ -58,7 +59,8 @@ def frame_rows(
         worker: the column of workers, or None where none is named.
         label: the column of annotations.
         count: the column of counts, or None for one annotation a row.
-        seconds: the column of times, or None where none are given.
+        seconds: the column of how long annotations took, or None where it is not said.
+        when: the column of when they were given, or None where it is not said.
         question: the column of questions; or several columns, one for each question, with labels in the place of
             `label`; or None for one question.
         where: says where a row is, for messages.
@@ -76,12 +78,11 @@ def frame_rows(
         check_name("value of missing", missing, get_args(Missing))
     where = where or row_number
     if question is not None and not isinstance(question, str):
-        own = {"task": task, "worker": worker, "count": count, "seconds": seconds}
+        own = {"task": task, "worker": worker, "count": count, "seconds": seconds, "when": when}
         table, where = _answers(as_frame(table), own, list(question), label, where, source)
         question = QUESTION
-    check_roles(
-        {"task": task, "worker": worker, "label": label, "count": count, "seconds": seconds, "question": question}
-    )
+    others = {"count": count, "seconds": seconds, "when": when, "question": question}
+    check_roles({"task": task, "worker": worker, "label": label} | others)
     frame = as_frame(table)
     named = {"task": task, "worker": worker, "question": question, "label": label}
     columns = {role: (name, take_column(frame, name, role, source)) for role, name in named.items() if name is not None}
@@ -90,7 +91,10 @@ def frame_rows(
         for role, (name, values) in columns.items()
     }
     counts = None if count is None else take_column(frame, count, "count", source)
-    times = None if seconds is None else take_column(frame, seconds, "seconds", source)
+    times, dates = (
+        None if name is None else take_column(frame, name, role, source)
+        for role, name in (("seconds", seconds), ("when", when))
+    )
     if not len(frame):
         raise AnnotationError(
             f"{source} has the columns {', '.join(map(repr, frame.columns))} but no row; a row for each annotation is "
@@ -104,7 +108,7 @@ def frame_rows(
     kept = used[rows_kept(filled, missing, before(used, where))]
     if len(kept) < len(frame):
         columns = {role: (name, _rows(values, kept)) for role, (name, values) in columns.items()}
-        counts, times = (None if values is None else _rows(values, kept) for values in (counts, times))
+        counts, times, dates = (None if values is None else _rows(values, kept) for values in (counts, times, dates))
         where = before(kept, where)
 
     label_name, labels = columns.pop("label")
@@ -117,8 +121,9 @@ def frame_rows(
         if not numbers.any():
             raise AnnotationError(f"{title} is 0 in every row: there is no annotation")
     taken = None if times is None else check_seconds(times, f"column {seconds!r}", where)
+    given = None if dates is None else check_when(dates, f"column {when!r}", where)
     units = paired(coded["task"], coded["question"]) if "question" in coded else coded["task"]
-    return Rows(units, coded.get("worker"), coded["label"], numbers, taken)
+    return Rows(units, coded.get("worker"), coded["label"], numbers, taken, given)
 
 
 def _without_blanks(values: pd.Series) -> pd.Series:
@@ -153,6 +158,7 @@ def long_fields(
     label: str = "label",
     count: str | None = None,
     seconds: str | None = None,
+    when: str | None = None,
     question: str | Sequence[str] | None = None,
     where: Where | None = None,
     source: str = "the table",
@@ -183,6 +189,7 @@ def long_fields(
         label=label,
         count=count,
         seconds=seconds,
+        when=when,
         question=question,
         where=where,
         source=source,

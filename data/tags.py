@@ -24,7 +24,7 @@ SEPARATORS = ("|", ";", ",")
 """Characters that may stand between the tags of a text, of which the first is taken for one by itself."""
 
 OPTIONS = (
-    *("count", "seconds", "classes", "ordered", "abstain", "truth_classes", "tasks", "workers", "features"),
+    *("count", "seconds", "when", "classes", "ordered", "abstain", "truth_classes", "tasks", "workers", "features"),
     *("worker_features", "repeats", "tidy", "merge", "missing"),
 )
 """Those of `Annotations.from_frame` that tables of tags take, beside columns."""

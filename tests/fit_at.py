@@ -25,7 +25,7 @@ def fit_at(
         method: the engine that they are said to come from.
         **hyperparameters: of the story.
     """
-    model, data = Model(find_story(story), hyperparameters), annotations.replace(gold=None, seconds=None)
+    model, data = Model(find_story(story), hyperparameters), annotations.replace(gold=None, seconds=None, when=None)
     by_chain = {name: np.asarray(value, np.float32)[None] for name, value in draws.items()}
     outcome = Outcome(by_chain, {}, np.zeros(1), {}, is_point=method == "em")
     settings = {"seed": 0, "backend": "numpyro"}

@@ -44,7 +44,8 @@ def compared_annotations(
     """
     names = [found.left, found.right, found.label, found.worker, found.task, found.prompt]
     columns = {name: table[name] for name in names if name is not None}
-    columns |= {name: table[name] for name in (asked.count, asked.seconds) if name is not None and name in table}
+    others = (asked.count, asked.seconds, asked.options.get("when"))
+    columns |= {name: table[name] for name in others if name is not None and name in table}
     of_numbers: list[list[str | None]] = [[found.left, found.right], [found.worker], [found.task], [found.prompt]]
     for same in of_numbers:
         texts = [columns[name] for name in same if name is not None]

@@ -56,6 +56,7 @@ from .table_tools import read_tool_table
 
 STANDARD_INPUT = "-"
 OPTIONS = (
+    "when",
     "classes",
     "ordered",
     "abstain",
@@ -180,9 +181,9 @@ def read(
             none.
         tell: say on standard error what was taken for what, where anything had to be found out; or a function of that
             sentence, which returns the one to say.
-        **options: classes, ordered, abstain, truth_classes, tasks, workers, features, worker_features, repeats, tidy,
-            merge and missing as for :meth:`Annotations.from_frame`; missing is of tables with a row for each
-            annotation, and in one with a row for each task an empty cell is no annotation.
+        **options: when, classes, ordered, abstain, truth_classes, tasks, workers, features, worker_features, repeats,
+            tidy, merge and missing as for :meth:`Annotations.from_frame`; missing and when are of tables with a row for
+            each annotation, and in one with a row for each task an empty cell is no annotation.
 
     Raises:
         AnnotationError: something cannot be used; the message names the place, and what would do.
@@ -469,9 +470,9 @@ def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Ann
     """Read a table with a row for each task, whose columns are workers where nothing else was said.
 
     Raises:
-        AnnotationError: `missing` is given, or a value cannot be used.
+        AnnotationError: `missing` or `when` is given, or a value cannot be used.
     """
-    _refuse_missing(what, "task", asked.options)
+    _refuse_row_options(what, "task", asked.options)
     lacks = table[wide.task].isna().to_numpy() & table.notna().any(axis=1).to_numpy()
     if lacks.any():
         raise missing_values({f"column {wide.task!r}": lacks}, row_number)
@@ -518,9 +519,9 @@ def _form(table: pd.DataFrame, form: Form, what: str, asked: Asked) -> tuple[Ann
     """Read a table with a row for each worker, where an empty cell is no annotation.
 
     Raises:
-        AnnotationError: `missing` is given, or a value cannot be used.
+        AnnotationError: `missing` or `when` is given, or a value cannot be used.
     """
-    _refuse_missing(what, "worker", asked.options)
+    _refuse_row_options(what, "worker", asked.options)
     workers = table[form.worker]
     if workers.isna().any():
         raise AnnotationError(
@@ -539,10 +540,10 @@ def _form(table: pd.DataFrame, form: Form, what: str, asked: Asked) -> tuple[Ann
     return Annotations(**fields), f"{said}{repeats * (len(again) > 0)}{left_out}"
 
 
-def _refuse_missing(what: str, of: str, options: Mapping[str, Any]) -> None:
-    if "missing" in options:
+def _refuse_row_options(what: str, of: str, options: Mapping[str, Any]) -> None:
+    if given := [name for name in ("missing", "when") if options.get(name) is not None]:
         raise AnnotationError(
-            f"missing={options['missing']!r} is of a table with a row for each annotation; {what} has a row for each "
+            f"{given[0]}={options[given[0]]!r} is of a table with a row for each annotation; {what} has a row for each "
             f"{of}, where an empty cell is no annotation, so leave it out"
         )
 

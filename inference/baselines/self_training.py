@@ -193,6 +193,7 @@ def completed(annotations: Annotations) -> tuple[Annotations, int]:
         label=np.concatenate([annotations.label, np.zeros(len(cell))]).astype(np.int32),
         count=np.concatenate([count, np.zeros(len(cell))]).astype(np.float32),
         seconds=None,
+        when=None,
     )
     return found, annotations.n_rows
 
@@ -294,7 +295,7 @@ def _round_scores(
 def _split(annotations: Annotations, share: float, seed: int) -> tuple[Annotations, tuple[np.ndarray, ...]]:
     """The annotations without a share of their rows, and those: tasks, workers, labels."""
     out = np.random.default_rng(seed).random(annotations.n_rows) < share
-    rows = {name: getattr(annotations, name) for name in ("task", "worker", "label", "count", "seconds")}
+    rows = {name: getattr(annotations, name) for name in ("task", "worker", "label", "count", "seconds", "when")}
     kept = annotations.replace(**{k: None if v is None else np.asarray(v)[~out] for k, v in rows.items()})
     return kept, tuple(np.asarray(rows[name])[out] for name in ("task", "worker", "label"))
 

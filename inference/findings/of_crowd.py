@@ -69,7 +69,7 @@ def one_worker(of: Labels) -> Iterator[Said]:
 
 
 @once
-def _tables(of: Labels) -> np.ndarray | None:
+def tables_of(of: Labels) -> np.ndarray | None:
     """Return the expected number of annotations by worker, true class and class given: ``(J, K, K)``."""
     crowd = crowd_of(of)
     if crowd is None:
@@ -81,7 +81,7 @@ def _tables(of: Labels) -> np.ndarray | None:
 @check("below_chance", "crowd", needs={"workers"})
 def below_chance(of: Labels) -> Iterator[Said]:
     """Workers who are right less often than annotations in the same proportions would be by chance."""
-    tables = _tables(of)
+    tables = tables_of(of)
     if tables is None:
         return
     n = np.maximum(tables.sum((1, 2)), 1e-9)
@@ -145,7 +145,7 @@ def two_namings(of: Labels) -> Iterator[Said]:
     Dirichlet distributions with one pseudo-annotation more on the diagonal, the logarithms of both posteriors differ by
     :math:`\sum_j \sum_k \log \frac{\beta_{jkk}}{\beta_{jk\pi_k}}`.
     """
-    crowd, tables = crowd_of(of), _tables(of)
+    crowd, tables = crowd_of(of), tables_of(of)
     if crowd is None or tables is None or crowd.knows_names or of.annotations.scored:  # the levels' order names them
         return
     classes, renamed = list(crowd.given.classes), crowd.given.kind.renamings(tables.shape[-1])

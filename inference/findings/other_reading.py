@@ -202,7 +202,7 @@ def _unexplained(
 def _dawid_skene(annotations: Annotations, posterior: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the labels of Dawid and Skene's story by EM from others, ``(N, K)``, and its log-posterior there."""
     model = Model(find_story("dawid_skene"), {"truth_prior": Prevalence(by_question=False)})
-    data = annotations.replace(gold=None, seconds=None, prior=None, mirrored=None)
+    data = annotations.replace(gold=None, seconds=None, when=None, prior=None, mirrored=None)
     prevalence = posterior.sum(0) + 1
     dims, settings = parameter_dims(model, data), EMSettings(max_iterations=ITERATIONS)
     start: dict[str, Any] = at_size.start_of(model, data, dims, key_of(0)) | {

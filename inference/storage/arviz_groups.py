@@ -175,6 +175,7 @@ def constants_of(annotations: Annotations) -> NamedArrays:
         "row_worker": (("row",), annotations.worker),
         "row_count": (("row",), annotations.count),
         "row_seconds": (("row",), annotations.seconds),
+        "row_when": (("row",), annotations.when),
         "row_mirrored": (("row",), None if annotations.mirrored is None else annotations.mirrored.astype(np.int8)),
         "gold": (("task",), annotations.gold),
         "evidence": (("task", "truth"), annotations.evidence),

@@ -17,8 +17,8 @@ from ..fitted.posterior import Posterior
 
 P = TypeVar("P", bound=Posterior)
 
-OF_ROWS = ("row_worker", "row_seconds")
-"""Variables of rows that say of a worker whose annotation a row is, or how long it took."""
+OF_ROWS = ("row_worker", "row_seconds", "row_when")
+"""Variables of rows that say of a worker whose annotation a row is, how long it took, or when it was given."""
 
 NAMING = ("hyperparameters", "fits")
 """Attributes that may hold tables with workers' names."""

@@ -91,6 +91,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         model_scores=_numbers(read("model_scores"), "model_scores", (n, m, k), folder, missing=np.nan),
         model_reference=_numbers(read("model_reference"), "model_reference", (m, ..., k), folder, missing=np.nan),
         seconds=_numbers(read("row_seconds"), "row_seconds", (rows,), folder, missing=np.nan),
+        when=_numbers(read("row_when"), "row_when", (rows,), folder, missing=np.nan),
         mirrored=None if mirrored is None else mirrored.astype(bool),
         sides=_codes(read("sides"), "sides", len(ids["items"]), (n, 2), folder),
         item_features=_numbers(read("item_features"), "item_features", (len(ids["items"]), ...), folder),

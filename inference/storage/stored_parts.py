@@ -210,7 +210,7 @@ def _check_parameters(
     Raises:
         StorageError: with the parameters that differ.
     """
-    name, data = model.story.__name__, annotations.replace(gold=None, seconds=None)
+    name, data = model.story.__name__, annotations.replace(gold=None, seconds=None, when=None)
     shapes: dict[str, tuple[int, ...]] = {}
     try:
         jax.eval_shape(

@@ -267,6 +267,12 @@ def bad_inputs():
         "label": (ok, ["--label", "lable"], ["no column 'lable'", "Did you mean --label 'label'?"]),
         "count": (ok, ["--count", "n"], ["no column 'n'", "its columns are 'task', 'worker', 'label'"]),
         "seconds": (ok, ["--seconds", "took"], ["no column 'took'"]),
+        "when": (ok, ["--when", "at"], ["no column 'at'"]),
+        "no time": (
+            ok.replace("label", "label,at").replace("x\n", "x,1\n").replace("y\n", "y,soon\n"),
+            ["--when", "at"],
+            ["column 'at', row 1 (line 3 of crowd.csv): 'soon' does not say when"],
+        ),
         "column": (ok, ["--worker", "werker"], ["'werker'", "Did you mean --worker 'worker'?"]),
         "separator": (ok.replace(",", ":"), [], ["no column 'task'", "'task:worker:label'"]),
         "empty": ("", [], ["crowd.csv: the file is empty"]),
@@ -475,6 +481,16 @@ def test_a_column_of_seconds_gives_every_worker_a_median_time(tmp_path):
     given = ["fit", str(tmp_path / "annotations.csv"), "--seconds", "time", "--out", str(out), "--quiet"]
     assert CliRunner().invoke(cli.app, given).exit_code == 0
     assert pd.read_csv(out / "workers.csv")["seconds"].tolist() == [3, 4, 5]
+
+
+def test_a_column_of_when_tells_a_worker_who_changed(tmp_path):
+    given = [(t, w, (t + (w == 0 and t >= 60 and t % 4 < 2)) % 2) for t in range(120) for w in range(5)]
+    rows = ["task,worker,label,at", *(f"{t},w{w},{label},2024-03-01 {t // 60:02}:{t % 60:02}" for t, w, label in given)]
+    (tmp_path / "annotations.csv").write_text("\n".join(rows))
+    asked = ["fit", str(tmp_path / "annotations.csv"), "--when", "at", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(cli.app, asked)
+    assert result.exit_code == 0
+    assert "workers changed, by the labels that the others give: 'w0' was right in" in " ".join(result.output.split())
 
 
 STUDIO = [

@@ -25,11 +25,12 @@ def crowd():
             "worker": name,
             "label": ["no", "yes"][int(rng.random() < 0.2 + 0.6 * (i % 2))],
             "seconds": 2.5,
+            "when": 7,
         }
         for i in range(6)
         for name in NAMES
     ]
-    return cp.Annotations.from_frame(pd.DataFrame(rows), seconds="seconds", classes=["no", "yes"])
+    return cp.Annotations.from_frame(pd.DataFrame(rows), seconds="seconds", when="when", classes=["no", "yes"])
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +84,14 @@ def test_no_output_has_a_name_or_a_worker_s_numbers_under_drop(fit, tmp_path):
     assert again.rule is not None
     pd.testing.assert_frame_equal(again.labels, fit.labels, check_exact=True)
     assert again.annotations.n_workers == 0
-    assert again.annotations.seconds is None
+    assert again.annotations.seconds is again.annotations.when is None
     np.testing.assert_array_equal(again.annotations.votes(), fit.annotations.votes())
     with pytest.raises(AnnotationError, match="name no workers"):
         _ = again.workers
     idata = fit.to_idata(workers="drop", log_likelihood=None)
     for name in groups(idata):
         assert "worker" not in group(idata, name).dims
-        assert not {"row_worker", "row_seconds", "worker"} & set(group(idata, name).variables)
+        assert not {"row_worker", "row_seconds", "row_when", "worker"} & set(group(idata, name).variables)
 
 
 def test_a_pseudonymised_fit_says_the_same_of_the_same_workers(fit, key_file):

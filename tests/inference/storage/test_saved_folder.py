@@ -43,7 +43,7 @@ def test_a_fit_comes_back_as_it_was(saved, kind, tmp_path, monkeypatch):
 def test_every_story_comes_back_as_it_was(name, tmp_path, monkeypatch):
     """At parameters that it was simulated with: what a folder keeps does not depend on how they were found."""
     annotations, parameters = cp.simulate(name, n_tasks=8, n_workers=3, seed=0)
-    model, data = Model(STORIES[name], {}), annotations.replace(gold=None, seconds=None)
+    model, data = Model(STORIES[name], {}), annotations.replace(gold=None, seconds=None, when=None)
     dims = parameter_dims(model, data)
     draws = {site: np.asarray(parameters[site], np.float32)[None, None] for site in dims}
     outcome = Outcome(draws, {}, np.array([-3.5]), {}, is_point=True)

@@ -1,0 +1,159 @@
+r"""Workers whose quality changed in the course of their annotations, of which it is known when they were given.
+
+The other workers' annotations of a task give its class the probabilities :math:`q_k`, by the crowd's prevalence and the
+confusion matrices :math:`\theta_{jkl}` that go with the labels. An annotation l of worker j has the residual
+
+.. math:: r = q_l - \sum_k q_k \sum_m \theta_{jkm} q_m
+
+of how right it is by the others beyond what the worker is in general on such a task: neither a class that becomes more
+frequent nor tasks on which the others are in doubt move it. Of each worker the mean of the later half less that of the
+earlier is compared, as Student's t with the variance of all residuals, with the workers' median: where tasks become
+harder for everybody nobody has changed. The tail counts as many times as there are workers who are looked at.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import softmax, stdtr
+
+from ...data import Annotations
+from ...data.description import count_text
+from ...data.id_text import name_quoted
+from ..fitted.intervals import INTERVAL, wilson
+from .of_crowd import crowd_of, tables_of
+from .register import Labels, Said, check
+
+FEWEST = 20  # annotations of known time that others annotated, too, of a worker who is looked at
+WORKERS = 3  # who are looked at, for one of them to have changed rather than the others
+TAIL = 0.01  # of both sides, for all workers
+MUCH = 0.15  # share of the annotations that those who changed give, from which it is warned
+SHOWN = 3
+DATES = 1e8, 1e11  # numbers between these are taken for seconds since 1970 where a text says when
+
+
+class Halves(NamedTuple):
+    """The earlier and the later half of workers' annotations.
+
+    Args:
+        workers: who were looked at, ``(W,)``.
+        since: when the later half begins, ``(W,)``.
+        n: annotations that are looked at, ``(W, 2)``.
+        right: their mean probability to be right by the others, ``(W, 2)``.
+        tail: probability of as large a change where nobody changes, times W: ``(W,)``.
+    """
+
+    workers: np.ndarray
+    since: np.ndarray
+    n: np.ndarray
+    right: np.ndarray
+    tail: np.ndarray
+
+
+@check("changed", "crowd", needs={"workers"})
+def changed(of: Labels) -> Iterator[Said]:
+    """Workers who are right more or less often in the later half of their annotations than in the earlier.
+
+    A warning where they give :data:`MUCH` of the annotations, else a note. Of those who are right in .40 less of the
+    later half 81 % to 91 % are named with 250 annotations each, and 5 % with 62; others in 3 of 320 such crowds, and
+    somebody in 1 of 480 healthy ones (``benchmarks/over_time.py``).
+    """
+    crowd, tables = crowd_of(of), tables_of(of)
+    if crowd is None or tables is None or crowd.given.when is None:
+        return
+    found = halves(crowd.given, crowd.posterior, tables)
+    order = np.argsort(found.tail)
+    order = order[found.tail[order] < TAIL]
+    if not len(order):
+        return
+    names = [of.annotations.workers[j] for j in found.workers[order].tolist()]
+    since = found.since[order].tolist()
+    said = []
+    for name, place in list(zip(names, order.tolist(), strict=True))[:SHOWN]:
+        early, late = (
+            f"{right:.0%} ({low:.0%}–{high:.0%}) of {count_text(n, 'annotation')}"
+            for right, n in zip(found.right[place], found.n[place].tolist(), strict=True)
+            for low, high in [wilson(right, n, INTERVAL)]
+        )
+        said.append(f"{name_quoted(name)} was right in {early} before {_date(found.since[place])} and in {late} since")
+    others = f"; so it is with {count_text(len(order) - SHOWN, 'other worker')}" if len(order) > SHOWN else ""
+    share = float(np.isin(np.asarray(crowd.given.worker), found.workers[order]).mean())
+    yield Said(
+        f"workers changed, by the labels that the others give: {'; '.join(said)}{others}. Each counts as equally good "
+        "all the time",
+        "take each for two workers: in table = annotations.to_frame() give the later annotations another name, "
+        f"table.loc[(table['worker'] == {names[0]!r}) & (table['when'] >= {since[0]!r}), 'worker'] = 'the same, later'"
+        ", and fit again",
+        {
+            "workers": names,
+            "since": since,
+            "right": found.right[order].tolist(),
+            "annotations": found.n[order].tolist(),
+            "share": share,
+        },
+        "warning" if share >= MUCH else "note",
+    )
+
+
+def halves(given: Annotations, posterior: np.ndarray, tables: np.ndarray) -> Halves:
+    """Return the halves of the workers' annotations, and how probable their differences are by chance.
+
+    Args:
+        given: annotations that are classes, of named workers, with times.
+        posterior: label probabilities, ``(N, K)``.
+        tables: expected numbers of annotations by worker, true class and class given, ``(J, K, K)``.
+    """
+    n_classes, n_workers = posterior.shape[1], given.n_workers
+    task, worker, label, when = (np.asarray(getattr(given, name)) for name in ("task", "worker", "label", "when"))
+    common = tables.sum(0) + 1.0
+    common /= common.sum(-1, keepdims=True)
+    rows = tables + n_classes * common
+    rows /= rows.sum(-1, keepdims=True)
+    logs = np.log(rows)[worker, :, label] * given.row_counts[:, None]
+    _, pair = np.unique(task.astype(np.int64) * n_workers + worker, return_inverse=True)
+    by_others = _sums(logs, task)[task] - _sums(logs, pair)[pair]
+    by_others += np.log(posterior.mean(0) + 1e-12)
+    if given.evidence is not None:
+        by_others += np.asarray(given.evidence)[task]
+    q = softmax(by_others, axis=1)
+    right = q[np.arange(len(task)), label]
+    residual = right - np.einsum("ak,akm,am->a", q, rows[worker], q)
+
+    pairs_of_task = np.bincount(task[np.unique(pair, return_index=True)[1]], minlength=given.n_tasks)
+    used = np.flatnonzero((pairs_of_task[task] > 1) & np.isfinite(when))
+    used = used[np.lexsort((when[used], worker[used]))]
+    n_used = np.bincount(worker[used], minlength=n_workers)
+    looked_at = np.flatnonzero(n_used >= FEWEST)
+    first = np.cumsum(n_used) - n_used
+    found = []
+    for j in looked_at.tolist():
+        own = used[first[j] : first[j] + n_used[j]]
+        middle = when[own[len(own) // 2]]
+        n_early = int(np.searchsorted(when[own], middle)) or int(np.searchsorted(when[own], middle, side="right"))
+        early, late = own[:n_early], own[n_early:]
+        if min(len(early), len(late)) >= FEWEST // 4:
+            change = residual[late].mean() - residual[early].mean()
+            variance = residual[own].var(ddof=1) * (1 / len(early) + 1 / len(late))
+            each = [(len(half), right[half].mean()) for half in (early, late)]
+            found.append((j, when[late[0]], *zip(*each, strict=True), change, variance))
+    if len(found) < WORKERS:
+        return Halves(*(np.zeros(shape) for shape in (0, 0, (0, 2), (0, 2), 0)))
+    workers, since, sizes, shares, change, variance = (np.array(column) for column in zip(*found, strict=True))
+    # The median of W normal variables has pi / (2 W) of the variance of one.
+    error = np.sqrt(variance + np.pi / 2 * variance.mean() / len(found))
+    t = (change - np.median(change)) / np.maximum(error, 1e-12)
+    tail = 2 * stdtr(sizes.sum(1) - 2, -np.abs(t))
+    return Halves(workers, since, sizes, shares, np.minimum(len(found) * tail, 1.0))
+
+
+def _sums(values: np.ndarray, code: np.ndarray) -> np.ndarray:
+    """Return the sums of the rows of each code, ``(code.max() + 1, K)`` of ``(A, K)``."""
+    return np.stack([np.bincount(code, column) for column in values.T], axis=1)
+
+
+def _date(when: float) -> str:
+    """Return a time in words: a date where its number is one of seconds since 1970."""
+    if DATES[0] < when < DATES[1]:
+        return f"{pd.Timestamp(when, unit='s'):%Y-%m-%d %H:%M}"
+    return f"{when:g}"

@@ -1,0 +1,85 @@
+"""Workers who change over time are named, with what they were before and since; harder tasks name nobody."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from picked_findings import findings_of, found_of_crowd
+
+import crowdppl as cp
+
+
+def crowd(n_tasks=200, n_workers=8, tired=(0,), late=0.45, seed=0, early=0.85):
+    """A table of annotations of all tasks by all workers, task by task, and the true classes."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n_tasks)
+    task, worker = (index.ravel() for index in np.indices((n_tasks, n_workers)))
+    right = np.where(np.isin(worker, tired) & (task >= n_tasks // 2), late, early)
+    label = np.where(rng.random(len(task)) < right, truth[task], 1 - truth[task])
+    when = pd.Timestamp("2024-03-01") + pd.to_timedelta(3 * task + rng.random(len(task)), unit="min")
+    names = [f"w{j}" for j in worker]
+    return pd.DataFrame({"task": task, "worker": names, "label": label, "at": when}), truth
+
+
+def found_in(table, **options):
+    annotations = cp.Annotations.from_frame(table, **{"when": "at"} | options)
+    votes = annotations.votes() + 0.1
+    return annotations, found_of_crowd(annotations, votes / votes.sum(1, keepdims=True)).get("changed")
+
+
+def test_a_worker_who_became_worse_is_named_with_both_shares_and_the_remedy_takes_it_for_two():
+    table, truth = crowd()
+    annotations = cp.Annotations.from_frame(table, when="at")
+    fit = cp.fit("dawid_skene", annotations, progress=False)
+    (finding,) = findings_of(fit, "changed")
+    assert (finding.severity, finding.values["workers"]) == ("note", ["w0"])
+    assert finding.values["annotations"] == [[100, 100]]
+    ((early, late),) = finding.values["right"]
+    own = table[table["worker"] == "w0"]
+    right = (own["label"] == truth).to_numpy()
+    assert (early, late) == pytest.approx((right[:100].mean(), right[100:].mean()), abs=0.05)  # the others' labels err
+    assert f"'w0' was right in {early:.0%} (" in finding.text
+    assert "before 2024-03-01 05:00" in finding.text
+
+    names = {"table": annotations.to_frame(), "annotations": annotations}
+    exec(finding.remedy.split("another name, ")[1].removesuffix(", and fit again"), names)
+    split = names["table"]
+    assert (split["worker"] == "the same, later").sum() == 100
+    two = cp.fit("dawid_skene", cp.Annotations.from_frame(split, when="when"), progress=False)
+    assert not findings_of(two, "changed")
+    renamed = fit.pseudonymised(b"0123456789abcdef")
+    (hidden,) = findings_of(renamed, "changed")
+    assert "w0" not in hidden.sentence
+    assert hidden.values["workers"] == [renamed.annotations.workers[0]]
+
+
+def test_many_who_change_are_a_warning_and_the_rest_is_not_named():
+    _, finding = found_in(crowd(n_tasks=300, tired=(0, 1))[0])
+    assert finding.severity == "warning"
+    assert set(finding.values["workers"]) == {"w0", "w1"}
+    assert finding.values["share"] == 0.25
+
+
+def test_nobody_changed_where_tasks_become_harder_for_everybody_or_times_are_of_no_order():
+    harder, _ = crowd(tired=tuple(range(8)), late=0.6)
+    assert found_in(harder)[1] is None
+    table, _ = crowd()
+    shuffled = table.assign(at=table["at"].sample(frac=1, random_state=0).to_numpy())
+    assert found_in(shuffled)[1] is None
+    assert found_in(table, when=None)[1] is None
+
+
+def test_a_class_that_becomes_frequent_changes_nobody_who_knows_the_other_class_less_well():
+    rng = np.random.default_rng(0)
+    truth = (rng.random(300) < np.repeat([0.2, 0.8], 150)).astype(int)
+    task, worker = (index.ravel() for index in np.indices((300, 8)))
+    right = np.where((worker == 0) & (truth[task] == 1), 0.5, 0.9)
+    label = np.where(rng.random(len(task)) < right, truth[task], 1 - truth[task])
+    assert found_in(pd.DataFrame({"task": task, "worker": worker, "label": label, "at": task}))[1] is None
+
+
+def test_annotations_of_unknown_time_are_left_out_and_too_few_say_nothing():
+    table, _ = crowd()
+    known = (table["worker"] != "w0") | (table["task"] % 20 == 0)
+    assert found_in(table.assign(at=table["at"].where(known)))[1] is None
+    two = table[table["worker"].isin(["w0", "w1"])]
+    assert found_in(two)[1] is None  # of two workers nobody says which one changed

@@ -49,7 +49,9 @@ def main(rows: int = 10_000_000, chains: int = 16, seconds: bool = False, write:
     report = Report(f"On a GPU: {jax.devices()[0].device_kind}")
     sizes = [rows // 100, rows // 10, rows, 10 * rows]
     report.table("EM of Dawid–Skene, one iteration", [iteration(size, n_classes=10) for size in sizes])
-    report.table(f"NUTS of Dawid–Skene on rte, {chains} vectorised chains, 500 + 500", [nuts("rte", chains)])
+    crowds = {"rte": cp.load_dataset("rte").without_gold(), "simulated, 10 classes": simulated(100_000, 10)}
+    found = [{"crowd": name, **nuts(annotations, chains)} for name, annotations in crowds.items()]
+    report.table(f"NUTS of Dawid–Skene, {chains} vectorised chains, 500 + 500", found)
     report.table("Whole fits without compiling", beside_the_processor())
     report.note(
         "Each is the second fit of a process, with another seed; the processor's are of another process on the same "
@@ -78,7 +80,7 @@ def iteration(rows: int, n_classes: int) -> dict[str, object]:
         "workers": f"{annotations.n_workers:,}",
         "classes": n_classes,
         "ms an iteration": f"{1e3 * seconds:.2f}",
-        "target": "≤ 10 ms" if rows >= 10_000_000 else "",
+        "target": "≤ 10 ms" if rows == 10_000_000 else "",
         "times a copy of the bytes it needs": f"{seconds / copy:.1f}",
     }
 
@@ -96,9 +98,8 @@ def simulated(rows: int, n_classes: int, per_task: int = 10) -> Annotations:
     return Annotations(task, worker, label, None, None, None, None, **ids)
 
 
-def nuts(name: str, chains: int) -> dict[str, object]:
+def nuts(annotations: Annotations, chains: int) -> dict[str, object]:
     """Seconds of a second run, in which nothing is compiled, and how well the chains mix."""
-    annotations = cp.load_dataset(name).without_gold()
     options = {"method": "nuts", "chains": chains, "warmup": 500, "draws": 500, "progress": False}
     cp.fit("dawid_skene", annotations, **options)
     began = perf_counter()
@@ -109,6 +110,7 @@ def nuts(name: str, chains: int) -> dict[str, object]:
     mixing = convergence(np.moveaxis(by_entry, -1, 0))
     least = float(np.nanmin(mixing.bulk_ess))
     return {
+        "annotations": f"{annotations.n_rows:,}",
         "seconds, without compiling": f"{seconds:.1f}",
         "draws": f"{draws.shape[0] * draws.shape[1]:,}",
         "least bulk ESS": f"{least:,.0f}",

@@ -16,6 +16,7 @@ from ..densities.enumerated import site_values
 from ..densities.model import Model
 from ..densities.prior import proper
 from ..densities.programs import compiled
+from ..densities.random_keys import key_of
 from ..fitted.fitted import Fitted
 from ..fitted.replicated_annotations import before_annotations
 
@@ -33,20 +34,18 @@ def from_posterior(
     data = fitted.data if design.mirrored is None else design  # orders are of the rows that the story is run with
     at_one = fitted.replace(source=jax.tree.map(jnp.asarray, data))
     rows = jax.tree.map(jnp.asarray, (design.worker, design.task))
-    there = None
+    there, key = None, key_of(seed, FAST)
     for i in range(draws):
         if (which := i * available // draws) != there:
             at = _at(at_one.with_draws({name: value[which][None, None] for name, value in flat.items()}))
             there = which
-        key = jax.random.fold_in(jax.random.key(seed, impl=FAST), i)
-        yield np.asarray(_replicate(at, *rows, key, replicates, truth))
+        yield np.asarray(_replicate(at, *rows, key, np.int32(i), replicates, truth))
 
 
 def from_prior(model: Model, design: Annotations, draws: int, seed: int) -> np.ndarray:
     """Annotations of the rows of ``design`` with parameters and true labels from their priors: ``(draws, A)``."""
     unannotated = jax.tree.map(jnp.asarray, design.replace(label=None, gold=None))
-    keys = (jax.random.fold_in(jax.random.key(seed, impl=FAST), i) for i in range(draws))
-    return np.stack([_simulate(model, unannotated, key) for key in keys])
+    return np.stack([_simulate(model, unannotated, key_of(seed, FAST), np.int32(i)) for i in range(draws)])
 
 
 class _At(NamedTuple):
@@ -65,9 +64,11 @@ def _at(fitted: Fitted) -> _At:
 
 
 @compiled(static=("replicates", "truth"))
-def _replicate(at: _At, worker: Array | None, task: Array, key: Array, replicates: int, truth: NewTruth) -> Array:
-    """Annotations of the rows: ``(replicates, A)``."""
-    shared_key, own_key = jax.random.split(key)
+def _replicate(
+    at: _At, worker: Array | None, task: Array, key: Array, number: Array, replicates: int, truth: NewTruth
+) -> Array:
+    """Annotations of the rows, of one draw by its number: ``(replicates, A)``."""
+    shared_key, own_key = jax.random.split(jax.random.fold_in(key, number))
     shared = jax.random.categorical(shared_key, at.posterior)
 
     def once(key: Array) -> Array:
@@ -79,8 +80,9 @@ def _replicate(at: _At, worker: Array | None, task: Array, key: Array, replicate
 
 
 @compiled(static=("model",))
-def _simulate(model: Model, design: Annotations, key: Array) -> Array:
-    """Annotations of the rows of ``design``, ``(A,)``, with everything drawn from its prior."""
+def _simulate(model: Model, design: Annotations, key: Array, number: Array) -> Array:
+    """Annotations of the rows of ``design``, of one draw by its number, ``(A,)``: everything from its prior."""
+    key = jax.random.fold_in(key, number)
     started = handlers.substitute(substitute_fn=site_values({}))
     with handlers.trace() as sites, proper(), started, handlers.seed(rng_seed=key):
         model(design)

@@ -19,10 +19,12 @@ from ...data import Annotations
 from ...data.description import count_text
 from ...data.questions import workers_noun
 from ...models.parts.abstaining import SITE
+from ...models.parts.kernels import FAST
 from ..densities.enumerated import Site, run_enumerated, site_values
 from ..densities.padded_sites import dirichlet_of, is_table
 from ..densities.prior import quick_rows
 from ..densities.programs import compiled
+from ..densities.random_keys import keys_of
 from ..fitted.fitted import Fitted
 from .register import Said, check
 
@@ -215,7 +217,7 @@ def _concentration(priors: list[tuple[np.ndarray, np.ndarray]], confusions: np.n
 def _estimated(fitted: Fitted) -> WorkerPrior:
     entries = fitted.annotations.n_workers * fitted.annotations.n_classes**2
     n_draws = int(np.clip(ENTRIES / entries, *DRAWS))
-    keys = jax.random.split(jax.random.key(0, impl="rbg"), n_draws)
+    keys = keys_of(0, n_draws, FAST)
     drawn = np.asarray(_accuracies(_at_mean(fitted.at_size), keys), float)[:, : fitted.annotations.n_workers]
     mean, variance = drawn.mean(0), drawn.var(0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):

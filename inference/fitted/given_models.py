@@ -10,6 +10,7 @@ from ...data import AnnotationError, Annotations
 from ...models.parts.model_probabilities import BIAS, SLOPE, tempered
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
+from ..densities.random_keys import keys_of
 from .fitted import Fitted
 from .intervals import INTERVAL, of_draws
 from .posterior import Posterior, posterior_of
@@ -51,7 +52,7 @@ def model_frame(fit: Posterior | Fitted, interval: float = INTERVAL) -> pd.DataF
     first = np.nan_to_num(scores).argmax(-1)
     frame = pd.DataFrame({"tasks": is_given.sum(0)}, index=data.models.to_index("model"))
     right = np.take_along_axis(np.asarray(fitted.posterior, float), first, axis=1)
-    realised = np.asarray(_right(around.thinned(n := min(int(np.prod(around.shape)), DRAWS[1])), _keys(n)), float)
+    realised = np.asarray(_right(around.thinned(n := min(int(np.prod(around.shape)), DRAWS[1])), keys_of(0, n)), float)
     found = {
         "accuracy": (_accuracy(fitted), _accuracy(around)),
         "realised_accuracy": (((right * is_given).sum(0) / is_given.sum(0))[None], realised / is_given.sum(0)),
@@ -112,10 +113,6 @@ def _calibration_error(sure: np.ndarray, right: np.ndarray) -> float:
     bins = np.minimum((sure * BINS).astype(int), BINS - 1)
     gaps = np.bincount(bins, sure - right, BINS)
     return float(np.abs(gaps).sum() / max(len(sure), 1))
-
-
-def _keys(n: int) -> Array:
-    return jax.random.split(jax.random.key(0), n)
 
 
 @compiled(once=True)

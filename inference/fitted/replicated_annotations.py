@@ -17,6 +17,7 @@ from ...models.parts.kernels import FAST
 from ..densities.enumerated import Density, Parameters
 from ..densities.prior import log_prior_by_site, prior_draws
 from ..densities.programs import compiled
+from ..densities.random_keys import keys_of
 from .fitted import Fitted
 from .named_draws import NamedArrays, parameter_arrays
 from .pointwise import rounds, row_scores
@@ -39,7 +40,7 @@ def posterior_predictive(fit: Posterior | Fitted, *, seed: int = 0) -> xr.Datase
         ``truth (chain, draw, task)`` and ``annotation (chain, draw, row)``, as positions of classes.
     """
     fitted = fitted_of(fit)
-    truth, new = _replicate(fitted, jax.random.split(jax.random.key(seed, impl=FAST), fitted.shape))
+    truth, new = _replicate(fitted, keys_of(seed, fitted.shape, FAST))
     return _dataset(truth, new, fitted.annotations)
 
 
@@ -54,7 +55,7 @@ def prior(fitted: Fitted, n: int, *, seed: int = 0) -> tuple[NamedArrays, np.nda
     Returns:
         the parameters with the dimensions chain, draw and named others; and annotations, ``(1, n, A)``.
     """
-    drawn = prior_draws(fitted.model, fitted.data, jax.random.split(jax.random.key(seed), n))
+    drawn = prior_draws(fitted.model, fitted.data, keys_of(seed, n))
     one_chain = {name: np.asarray(value)[None] for name, value in drawn.items()}
     parameters = {name: value for name, value in one_chain.items() if name in fitted.draws}
     named = parameter_arrays(parameters, fitted.dims, fitted.annotations, fitted.model.hyperparameters)
@@ -79,9 +80,9 @@ def predicted(fitted: Fitted, unit: Unit, *, seed: int = 0) -> np.ndarray:
             class, and rows stand for several annotations.
     """
     if unit == "task":
-        keys = jax.random.split(jax.random.key(seed, impl=FAST), fitted.shape)
+        keys = keys_of(seed, fitted.shape, FAST)
         return np.asarray(_replicate(fitted, keys, before=True)[1])
-    keys = jax.random.split(jax.random.key(seed), fitted.shape)
+    keys = keys_of(seed, fitted.shape)
     annotations, count = fitted.annotations, counts(fitted.annotations)
     if not independent(fitted) and (count != 1).any():
         raise AnnotationError(

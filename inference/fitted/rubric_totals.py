@@ -1,6 +1,5 @@
 """Totals of tasks over their questions, such as the score of a rubric."""
 
-import jax
 import numpy as np
 import pandas as pd
 from jax import Array
@@ -8,6 +7,7 @@ from jax import Array
 from ...data import AnnotationError, Annotations
 from ...data.questions import Units
 from ..densities.programs import compiled
+from ..densities.random_keys import keys_of
 from .fitted import Fitted
 from .intervals import INTERVAL, checked_tail
 from .posterior import Posterior
@@ -116,7 +116,7 @@ def drawn_truths(fit: Posterior, seed: int = 0) -> np.ndarray:
     for fitted, weight in fit.with_uncertainty.weighty:
         n = max(1, round(TRUTHS * weight))
         seen = fitted.thinned(n).at_size
-        keys = jax.random.split(jax.random.key(seed), (1, n))
+        keys = keys_of(seed, (1, n))
         parts.append(np.asarray(_truths(seen, keys))[0, :, : fit.annotations.n_tasks])
     return np.concatenate(parts)
 

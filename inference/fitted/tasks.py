@@ -15,6 +15,7 @@ from ...models.parts.emissions import Emission
 from ...models.parts.kernels import kind_at, upto
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
+from ..densities.random_keys import keys_of
 from .fitted import Fitted
 from .posterior import Posterior, posterior_of
 from .remembered import remembered
@@ -80,7 +81,7 @@ def task_scores(fit: Posterior | Fitted, *, replicates: int | None = None, seed:
     classes = np.empty(annotations.n_classes, dtype=object)
     classes[:] = list(annotations.classes)
     n_annotations = annotations.counts_by_kind().sum(-1)
-    keys = jax.random.split(jax.random.key(seed), replicates)
+    keys = keys_of(seed, replicates)
     each = []
     for fitted, _ in weighty:
         again = fitted.with_data(fitted.data.expanded()).thinned(min(replicates, int(np.prod(fitted.shape))))

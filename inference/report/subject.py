@@ -117,10 +117,12 @@ def subject(source: Any, fits: Fits, gold: Any, seed: int) -> Subject:
             )
         named = _with_gold(source.members, source.annotations, gold)
         return Subject(replace(source, members=named), named, source.comparison, seed)
-    named = {source.story: source.only} if fits is None else _with_source(source.only, fits)
+    own = source.only
+    named = {source.story: own} if fits is None else _with_source(own, fits)
     comparison = None if fits is None else compare(named, seed=seed, progress=False)
     named = _with_gold(named, source.annotations, gold)
-    return Subject(Posterior.of(next(iter(named.values()))), named, comparison, seed)
+    lead = next(iter(named.values()))
+    return Subject(source if lead is own else Posterior.of(lead), named, comparison, seed)
 
 
 def _with_gold(fits: Mapping[str, Fitted], annotations: Annotations, gold: Any) -> dict[str, Fitted]:

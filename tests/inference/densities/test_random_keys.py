@@ -4,14 +4,19 @@ import jax
 import numpy as np
 import pytest
 
-from crowdppl.inference.densities.random_keys import key_of
+from crowdppl.inference.densities.random_keys import key_of, keys_of
 
 
+@pytest.mark.parametrize("impl", [None, "threefry2x32", "rbg", "unsafe_rbg"])
 @pytest.mark.parametrize("seed", [0, 1, 20_260, 2**31 - 1, 2**31, -1])
-def test_keys_of_seeds_are_those_of_jax(seed):
-    ours, theirs = key_of(seed), jax.random.key(seed)
-    assert ours.dtype == theirs.dtype
-    np.testing.assert_array_equal(jax.random.key_data(ours), jax.random.key_data(theirs))
+def test_keys_of_seeds_are_those_of_jax(seed, impl):
+    theirs = jax.random.key(seed, impl=impl)
+    for ours, expected in (
+        (key_of(seed, impl), theirs),
+        (keys_of(seed, (2, 3), impl), jax.random.split(theirs, (2, 3))),
+    ):
+        assert ours.dtype == expected.dtype
+        np.testing.assert_array_equal(jax.random.key_data(ours), jax.random.key_data(expected))
 
 
 def test_a_generator_that_a_user_chose_is_kept():

@@ -136,6 +136,12 @@ def found_of(fit, checks=None):
     return overview(about, checks)
 
 
+def test_a_page_has_the_views_that_its_fit_has_computed_already(gold_fit):
+    assert subject(gold_fit, None, None, 0).source is gold_fit
+    judged = subject(gold_fit, None, dict.fromkeys(range(12), 0), 0).source
+    assert judged.annotations.gold.tolist() == [0] * 12
+
+
 def test_overconfidence_is_a_promise_above_the_interval_of_the_share_that_is_right(gold_fit):
     gold = found_of(gold_fit).gold
     low, high = jeffreys(np.array(8.0), np.array(12), 0.9)

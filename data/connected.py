@@ -28,5 +28,7 @@ def connected_parts(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray
             np.minimum.at(part, np.maximum(one, other), np.minimum(one, other))
             while (part != (above := part[part])).any():
                 part = above
+        if not part.any():  # all nodes are of one part
+            break
     found: np.ndarray = np.unique(part, return_inverse=True)[1]
     return found

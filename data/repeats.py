@@ -32,6 +32,22 @@ def repeated_tasks(task: np.ndarray, worker: np.ndarray) -> np.ndarray:
     return pair[1:][pair[1:] == pair[:-1]] // n_workers
 
 
+def later_rows(task: np.ndarray, worker: np.ndarray, again: np.ndarray) -> np.ndarray:
+    """Return the places of the rows beyond the first of a worker for a task.
+
+    Args:
+        task: the tasks, ``(A,)``.
+        worker: the workers, ``(A,)``.
+        again: which tasks a worker annotated more than once, ``(N,)``: the others are not looked at.
+    """
+    if not again.any():
+        return np.zeros(0, np.int64)
+    rows = np.flatnonzero(again[task])
+    pair = task[rows].astype(np.int64) * (int(np.max(worker, initial=0)) + 1) + worker[rows]
+    found: np.ndarray = rows[pd.Series(pair).duplicated().to_numpy()]
+    return found
+
+
 def resolve_repeats(
     task: Column, worker: Column, count: np.ndarray | None, repeats: Repeats, advice: str = TO_CHOOSE
 ) -> tuple[np.ndarray, np.ndarray | None]:

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ...data import Annotations
 from ...data.arrays import cross_counts, expected_counts
 from ...data.connected import connected_parts
 from ...data.description import count_text
 from ...data.questions import Units
+from ...data.repeats import later_rows
 from .constant_workers import constant_workers_of
 from .register import Labels, Said, check, once
 
@@ -185,10 +185,7 @@ def _meetings(of: Labels) -> Meetings | None:
         return None
     annotations = of.annotations if of.annotations.informative else crowd.given
     task, worker = np.asarray(annotations.task), np.asarray(annotations.worker)
-    again = np.flatnonzero(annotations.annotated_again[task])
-    later = again[
-        pd.Series(task[again].astype(np.int64) * annotations.n_workers + worker[again]).duplicated().to_numpy()
-    ]
+    later = later_rows(task, worker, annotations.annotated_again)
     n_rows, n_later = (np.bincount(rows, minlength=annotations.n_tasks) for rows in (task, task[later]))
     return Meetings(annotations, n_rows - n_later)
 

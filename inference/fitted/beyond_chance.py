@@ -30,13 +30,13 @@ workers who look at no task, which is each pair's variance; and these look.
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 from scipy.special import ndtr
 
 from ...data import Annotations
 from ...data.arrays import cross_counts
 from ...data.questions import Units
+from ...data.repeats import later_rows
 from .remembered import once
 
 BY_CHANCE = 0.2  # probability that workers look at no task, before their annotations are seen
@@ -75,6 +75,7 @@ class BeyondChance(NamedTuple):
     votes: np.ndarray
 
 
+@once
 def first_annotations(annotations: Annotations) -> FirstAnnotations:
     """Return the first annotation of each worker for each task; later ones and abstentions are left out.
 
@@ -87,9 +88,7 @@ def first_annotations(annotations: Annotations) -> FirstAnnotations:
         kept &= np.asarray(annotations.count) > 0
     if not kept.all():
         found = FirstAnnotations(*(values[kept] for values in found))
-    again = np.flatnonzero(annotations.annotated_again[found.task])
-    pair = found.task[again].astype(np.int64) * max(annotations.n_workers, 1) + found.worker[again]
-    later = again[pd.Series(pair).duplicated().to_numpy()]
+    later = later_rows(found.task, found.worker, annotations.annotated_again)
     if not len(later):
         return found
     is_first = np.ones(len(found.task), bool)

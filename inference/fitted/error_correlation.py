@@ -33,7 +33,8 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from ...data.some_tasks import some_tasks
+from ...data.some_tasks import some_tasks, tasks_alike
+from ..engines.at_size import SAVED
 from ..engines.progress import late_bar
 from .fitted import Fitted
 from .intervals import INTERVAL, checked_tail, known_quantiles
@@ -157,15 +158,15 @@ def _error_correlation(
     scored, annotations = annotations.scored, annotations.of_classes()
     if not chosen.all():
         annotations = some_tasks(annotations, chosen)
-    pairs = _pairs(annotations)
-    found = np.array([_correlations(pairs, annotations, truth) for truth in truths])
+    seen = _Seen.of(annotations, truths)
+    found = np.array([seen.correlations(i, np.ones(annotations.n_tasks)) for i in range(len(truths))])
     if np.isnan(found[:, 0]).all():
         raise AnnotationError("no task has annotations of two workers who are sometimes wrong")
     draws = np.empty((n_draws, found.shape[1]))
     with late_bar("correlation of errors", show=getattr(source, "progress", True)) as tell:
         for i in range(n_draws):
             weights = rng.standard_exponential(annotations.n_tasks)
-            draws[i] = _correlations(pairs, annotations, truths[i % len(truths)], weights)
+            draws[i] = seen.correlations(i % len(truths), weights)
             tell(i + 1, n_draws)
     n = len(np.unique(np.asarray(annotations.across_questions().worker)))
     correlation = _summarised(found, draws, interval)
@@ -213,6 +214,49 @@ def _drawn(posterior: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarra
 
 
 @dataclass(frozen=True)
+class _Seen:
+    """Tasks with the true labels of each draw, those counted once that look alike and have one label in a draw.
+
+    Args:
+        annotations: of C tasks.
+        pairs: of these.
+        truths: their labels, ``(S, C)``, or ``(1, C)`` where tasks are counted once.
+        place: which of these each task is in each draw, ``(S, N)``; None where they are the tasks themselves.
+    """
+
+    annotations: Annotations
+    pairs: "_Pairs"
+    truths: np.ndarray
+    place: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, annotations: Annotations, truths: np.ndarray) -> "_Seen":
+        """The tasks themselves, where counting them once would not halve them.
+
+        Args:
+            annotations: of N tasks.
+            truths: −1 where none is known, ``(S, N)``.
+        """
+        if (like := tasks_alike(annotations)) is not None:
+            first, kind = np.unique(like, return_inverse=True)
+            n = annotations.n_classes + 1
+            cell = kind * n + truths + 1
+            is_cell = np.bincount(cell.ravel(), minlength=n * len(first)) > 0
+            cells = np.flatnonzero(is_cell)
+            if SAVED * len(cells) <= annotations.n_tasks:
+                once = some_tasks(annotations, first[cells // n])
+                return cls(once, _pairs(once), cells[None] % n - 1, (np.cumsum(is_cell) - 1)[cell])
+        return cls(annotations, _pairs(annotations), truths)
+
+    def correlations(self, draw: int, weight: np.ndarray) -> np.ndarray:
+        """The correlations at the labels of a draw, of tasks with weights ``(N,)``: :func:`_correlations`."""
+        if self.place is None:
+            return _correlations(self.pairs, self.annotations, self.truths[draw], weight)
+        n = self.annotations.n_tasks
+        return _correlations(self.pairs, self.annotations, self.truths[0], np.bincount(self.place[draw], weight, n))
+
+
+@dataclass(frozen=True)
 class _Pairs:
     """Pairs of a worker and a task that the worker annotated, P of them, and the pair of each row."""
 
@@ -231,13 +275,11 @@ def _pairs(annotations: Annotations) -> _Pairs:
     return _Pairs(pair // annotations.n_workers, pair % annotations.n_workers, place, weight)
 
 
-def _correlations(
-    pairs: _Pairs, annotations: Annotations, truth: np.ndarray, weight: np.ndarray | None = None
-) -> np.ndarray:
+def _correlations(pairs: _Pairs, annotations: Annotations, truth: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """The mean correlation of two workers' errors, and each worker's with the others', given true labels: ``(1 + J,)``.
 
     Repeated annotations of a worker for a task count as one, with their mean error. Tasks without a label, −1, are
-    left out; `weight` by task, ``(N,)``, is 1 by default.
+    left out; `weight` is by task, ``(N,)``.
     """
     n_workers = annotations.n_workers
     error = (np.asarray(annotations.label) != truth[annotations.task]).astype(float)
@@ -247,7 +289,7 @@ def _correlations(
     task, worker = pairs.task, pairs.worker
     if not (is_known := truth[task] >= 0).all():
         task, worker, error = task[is_known], worker[is_known], error[is_known]
-    of_task = np.ones(len(task)) if weight is None else weight[task]
+    of_task = weight[task]
     n = np.maximum(np.bincount(worker, of_task, n_workers), 1e-12)
     share = np.bincount(worker, of_task * error, n_workers) / n
     variance = np.bincount(worker, of_task * error**2, n_workers) / n - share**2

@@ -6,6 +6,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl import AnnotationError
+from crowdppl.inference.fitted import error_correlation as module
 
 
 def crowd(share_misled, seed=0, n_tasks=3000, n_workers=8):
@@ -149,3 +150,22 @@ def test_what_cannot_be_told_is_refused():
         cp.error_correlation(annotations, {0: 1, 1: 1, 2: 1})
     with pytest.raises(TypeError, match=r"a fit by cp\.fit, .* got a str"):
         cp.error_correlation("x")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_tasks_that_look_alike_count_as_they_do_one_by_one(monkeypatch, known):
+    annotations, truth, _ = crowd(0.15, n_workers=4)
+    source = annotations.with_gold(gold_of(annotations, truth))
+    if not known:
+        source = cp.fit("one_coin", annotations, progress=False)
+    sizes, of_one = [], module._correlations
+    monkeypatch.setattr(
+        module, "_correlations", lambda pairs, *rest: sizes.append(len(pairs.task)) or of_one(pairs, *rest)
+    )
+    once = cp.error_correlation(source)
+    monkeypatch.setattr(module, "SAVED", np.inf)
+    monkeypatch.setattr(module, "_known", {})
+    one_by_one = cp.error_correlation(source)
+    assert min(sizes) < annotations.n_rows / 50 < max(sizes) == annotations.n_rows
+    pd.testing.assert_frame_equal(once.by_worker, one_by_one.by_worker)
+    np.testing.assert_allclose(once.interval, one_by_one.interval)

@@ -70,6 +70,9 @@ def main(seeds: int = 20, simulations: int = 200, draws: int = 8, readings: bool
         preferring(draws),
     )
     report.table(
+        f"Crowds of which dawid_skene warns that comparisons are preferences, of {2 * draws} each", warned(2 * draws)
+    )
+    report.table(
         f"Items with few comparisons or none, whose scores follow two features but for 0.3; mean of {draws} crowds",
         by_features(draws),
     )
@@ -252,6 +255,33 @@ def preferring(draws: int) -> list[dict[str, object]]:
             )
     means = pd.DataFrame(found).groupby("read", sort=False).mean()
     return [{"read": read, **row} for read, row in means.iterrows()]
+
+
+def warned(draws: int) -> list[dict[str, object]]:
+    """How many crowds of preferences, and of errors about one draw for each pair, are said to be preferences."""
+    found = []
+    for again, ties, errors in product((1, 6), (0.0, 0.05), (False, True)):
+        warnings_of = 0
+        for seed in range(100, 100 + draws):
+            rng = np.random.default_rng(seed)
+            score = rng.normal(0, 1.2, 8)
+            rows = []
+            for (one, two), time in product(permutations(range(8), 2), range(again)):
+                first = 1 / (1 + np.exp(score[two] - score[one]))
+                truth = 2 if rng.random() < ties else int(rng.random() > first)
+                for judge, accuracy in {"u": 0.95, "v": 0.8, "w": 0.7}.items():
+                    said = 2 if rng.random() < ties else int(rng.random() > first)
+                    if errors:
+                        others = [k for k in range(3 if ties else 2) if k != truth]
+                        said = truth if rng.random() < accuracy else int(rng.choice(others))
+                    label = ("left", "right", "tie")[said]
+                    rows.append((f"{min(one, two)} {max(one, two)} {time}", f"i{one}", f"i{two}", judge, label))
+            frame = pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"])
+            fit = cp.fit("dawid_skene", cp.Annotations.from_comparisons(frame), seed=0, progress=False)
+            warnings_of += any(each.code == "preferences" for each in fit.findings)
+        kind = "errors of judges right in 95, 80 and 70 %" if errors else "preferences"
+        found.append({"comparisons": 168 * again, "ties, %": 100 * ties, "drawn": kind, "warned of": warnings_of})
+    return found
 
 
 def by_features(draws: int, items: int = 20, few: int = 6) -> list[dict[str, object]]:

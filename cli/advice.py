@@ -25,6 +25,11 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bmeaning=\{'?(\w+)'?: '(\w+)', '?(\w+)'?: '(\w+)'\}", r"--meaning \1=\2 --meaning \3=\4"),
     (r"\bmeaning=\{value: 'left', …\}", "--meaning VALUE=left"),
     (r"\bcomparisons=True\b", "--comparisons"),
+    (
+        r"\bcp\.fit\('one_coin', cp\.read\(…, preferences=True\), right=1000, wrong=1\)",
+        "crowdppl fit FILE --preferences --story one_coin --set right=1000 --set wrong=1 --out preferences",
+    ),
+    (r"\bpreferences=True\b", "--preferences"),
     (r"\bcomparisons=False\b", "--no-comparisons"),
     (r"\bencoding=(?=[\s,;.]|$)", "--encoding"),
     (r"\btidy=True\b", "--tidy"),

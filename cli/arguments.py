@@ -164,6 +164,8 @@ def read_annotations(request: Request) -> Annotations:
     if request.meaning:
         needed = "LABEL=left, LABEL=right or LABEL=tie is needed, such as 0=left"
         options["meaning"] = _by_label("--meaning", request.meaning, needed)
+    if request.preferences:
+        options["preferences"] = True
     if request.abstain:
         options["abstain"] = [Written(value) for value in request.abstain]
     if request.gold is not None:
@@ -331,7 +333,9 @@ def _read(request: Request, options: dict[str, Any]) -> Annotations:
             return read(request.file, tell=not request.quiet and for_the_shell, **options)
         except OSError as error:
             raise _unreadable(path, error) from error
-    if of_items := [f"--{name.replace('_', '-')}" for name in ("meaning", "item_features") if name in options]:
+    if of_items := [
+        f"--{name.replace('_', '-')}" for name in ("meaning", "preferences", "item_features") if name in options
+    ]:
         raise AnnotationError(f"{of_items[0]} is of comparisons in a file, and there is no file {path}")
     try:
         return load_dataset(str(path), **options)

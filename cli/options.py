@@ -70,6 +70,10 @@ OPTIONS = (
             "several times.",
             "LABEL=left|right|tie",
         ),
+        preferences=_option(
+            "Each row of comparisons is a preference of its own, and no annotation of a true label that the rows of a "
+            "pair share."
+        ),
         tags=_option(
             "Column whose cells have several tags, such as sports|politics: whether each is given is then a question.",
             "COL",

@@ -40,6 +40,7 @@ class Request:
     several: str | None = None
     comparisons: bool | None = None
     meaning: list[str] | None = None
+    preferences: bool = False
     tags: str | None = None
     tag_separator: str | None = None
     empty: str | None = None

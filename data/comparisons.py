@@ -18,6 +18,7 @@ from .gold import resolve_gold
 from .ids import Ids
 from .kinds import SIDES, Pairwise, encode_labels, sorted_labels
 from .long import Missing, before, long_fields, rows_kept
+from .numbers import truth_value
 from .text_files import check_roles
 
 KIND = Pairwise()
@@ -62,6 +63,7 @@ def comparison_fields(
     abstain: Any,
     when: str | None = None,
     meaning: Mapping[Any, str] | None = None,
+    preferences: bool = False,
     tell: bool = True,
     **options: Any,
 ) -> dict[str, Any]:
@@ -72,6 +74,14 @@ def comparison_fields(
     if other := sorted(options.keys() - set(OPTIONS)):
         raise AnnotationError(f"{other[0]}= cannot be used of comparisons; options are {', '.join(OPTIONS)}")
     frame = as_frame(table)
+    if truth_value("preferences", preferences, error=AnnotationError):
+        task = None
+        if count is not None or options.get("gold") is not None:
+            other_role = "gold" if count is None else "count"
+            raise AnnotationError(
+                f"{other_role}= is of comparisons with a true label, and preferences=True takes each row for a "
+                "preference of its own; leave out one of the two"
+            )
     if task == TASK and (prompt is not None or TASK not in frame.columns):
         task = None
     roles = {"left": left, "right": right, "worker": worker, "label": label, "task": task, "prompt": prompt}
@@ -103,7 +113,11 @@ def comparison_fields(
         )
     named = prompt if task is None else task
     asked = None if named is None else _encoded(frame, named, "prompt" if task is None else "task", where)
-    ids, first = _tasks(sides, items, asked, by_pair=task is None, columns=(left, right))
+    ids: list[Any]
+    if preferences:
+        ids, first = list(range(len(sides))), np.arange(len(sides))
+    else:
+        ids, first = _tasks(sides, items, asked, by_pair=task is None, columns=(left, right))
     is_mirrored = sides[:, 0] != sides[first, 0]
     abstentions = abstentions_of(abstain)
     said_of = take_column(frame, label, "label")

@@ -162,6 +162,7 @@ class Constructors:
         seconds: str | None = None,
         abstain: Any = None,
         meaning: Mapping[Any, str] | None = None,
+        preferences: bool = False,
         **options: Any,
     ) -> Self:
         """Make annotations from a table of comparisons: which of two items is better, one row for each annotation.
@@ -191,6 +192,10 @@ class Constructors:
             abstain: the values of annotations that are no class, as for `from_frame`.
             meaning: by label "left", "right" or "tie", where other words or numbers stand for them:
                 ``{0: "left", 1: "right"}``. What it names is read as it says, the other labels as above.
+            preferences: whether each row is a preference of its own, and no annotation of a true label that the rows of
+                a pair share: each is then a task, by its row from 0, and `task` is not looked at. Items' scores are
+                those of Bradley and Terry's model of the rows where a story takes them for right: ``one_coin`` with
+                ``right=1000, wrong=1``.
             **options: when, classes, workers, gold, features, worker_features, repeats and missing as for `from_frame`.
                 Gold labels are the better item, or "left", "right" or "tie" as the task's `pairs` have it.
                 ``item_features`` are features of the items, of which scores may follow (:class:`.BradleyTerry`): a
@@ -200,8 +205,9 @@ class Constructors:
 
         Raises:
             AnnotationError: an item is compared with itself, a label is neither a side nor an item of its row,
-                `meaning` names a label that no row has, a task has two pairs, an item has no features where others
-                have, or as `from_frame`. Items without features that no chain of comparisons connects are warned of.
+                `meaning` names a label that no row has, a task has two pairs, `preferences` have gold labels or counts,
+                an item has no features where others have, or as `from_frame`. Items without features that no chain of
+                comparisons connects are warned of.
         """
         names: dict[str, Any] = {"left": left, "right": right, "worker": worker, "label": label}
         columns = as_frame(frame).columns
@@ -221,6 +227,7 @@ class Constructors:
                 seconds=seconds,
                 abstain=abstain,
                 meaning=meaning,
+                preferences=preferences,
                 **options,
             )
         )

@@ -27,6 +27,7 @@ class Asked:
     several: str
     comparisons: bool | None
     meaning: Mapping[Any, str] | None
+    preferences: bool
     item_features: Any
     tags: str | None
     tag_separator: str | None

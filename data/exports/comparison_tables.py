@@ -27,7 +27,7 @@ def comparison_roles(table: pd.DataFrame, what: str, asked: Asked) -> Comparison
     named = {role: name for role, name in asked.roles.items() if role in ROLES and name != INFER}
     about: dict[str, Any] = {"given": named, "abstain": abstentions_of(asked.options.get("abstain"))}
     about["meaning"] = asked.meaning
-    if asked.comparisons or asked.meaning:
+    if asked.comparisons or asked.meaning or asked.preferences:
         return needed_comparison_columns(table, what, **about)
     if any(getattr(asked, name) is not None for name in OTHERS) or asked.options.get("ordered") is not None:
         return None
@@ -65,6 +65,7 @@ def compared_annotations(
             count=asked.count,
             seconds=None if asked.seconds == INFER else asked.seconds,
             meaning=asked.meaning,
+            preferences=asked.preferences,
             item_features=asked.item_features,
             gold=asked.truth,
             **asked.options,

@@ -116,6 +116,7 @@ def read(
     several: str = "refuse",
     comparisons: bool | None = None,
     meaning: Mapping[Any, str] | None = None,
+    preferences: bool = False,
     item_features: Any = None,
     tags: str | None = None,
     tag_separator: str | None = None,
@@ -172,6 +173,8 @@ def read(
             by its columns' names, and False for labels left and right that are classes like any other.
         meaning: of comparisons, what labels stand for that are neither sides nor items, such as
             ``{0: "left", 1: "right"}``, as for :meth:`Annotations.from_comparisons`.
+        preferences: of comparisons, whether each row is a preference of its own, as for
+            :meth:`Annotations.from_comparisons`.
         item_features: of comparisons, features of the items, as for :meth:`Annotations.from_comparisons`.
         tags: the column whose cells have several tags, as lists or as text such as "sports|politics": each tag is then
             a question, with the answers yes and no (:meth:`Annotations.from_tags`).
@@ -212,6 +215,7 @@ def read(
         several=several,
         comparisons=truth_value("comparisons", comparisons, maybe=True, error=AnnotationError),
         meaning=meaning,
+        preferences=truth_value("preferences", preferences, error=AnnotationError),
         item_features=item_features,
         tags=tags,
         tag_separator=tag_separator,
@@ -222,8 +226,9 @@ def read(
     for name in ("tag_separator", "empty") if tags is None else ():
         if (value := getattr(asked, name)) is not None:
             raise AnnotationError(f"{name}={value!r} is of a column of tags; name it by tags='COL'")
-    if meaning is not None and asked.comparisons is False:
-        raise AnnotationError(f"meaning={meaning!r} is of comparisons; leave it out, or comparisons=False")
+    for name in ("meaning", "preferences"):
+        if (value := getattr(asked, name)) and asked.comparisons is False:
+            raise AnnotationError(f"{name}={value!r} is of comparisons; leave it out, or comparisons=False")
     if isinstance(source, str) and source == STANDARD_INPUT:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "input"
@@ -421,8 +426,9 @@ def _of_held(held: Held, asked: Asked, options: Mapping[str, Any] | None = None)
         raise AnnotationError(
             f"columns={asked.columns!r} is of a table with a row for each task, and {held.what} is none"
         )
-    if asked.meaning is not None:
-        raise AnnotationError(f"meaning={asked.meaning!r} is of a table of comparisons, and {held.what} is none")
+    for name in ("meaning", "preferences"):
+        if value := getattr(asked, name):
+            raise AnnotationError(f"{name}={value!r} is of a table of comparisons, and {held.what} is none")
     if held.several and asked.several == "refuse":
         raise AnnotationError(held.several[0])
     places = held.places

@@ -68,6 +68,13 @@ class Step(NamedTuple):
         return self.command.replace("DIR", shlex.quote(f"./{folder}" if folder.startswith("-") else folder))
 
 
+PREFERENCES = Step(
+    "scores and intervals of the workers' preferences, if these are no errors",
+    "crowdppl fit FILE --preferences --story one_coin --set right=1000 --set wrong=1 --out preferences",
+    'cp.fit("one_coin", cp.read(…, preferences=True), right=1000, wrong=1)',
+)
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Four answers on a fit; prints as text, with calls of Python.
@@ -240,6 +247,12 @@ def _workers(of: Posterior) -> tuple[str, ...]:
 
 
 def _other_way(of: Posterior) -> tuple[Step, ...]:
+    """Return the fits by which warnings can be mended: of preferences, and with copies as one worker or in full."""
+    by_code = {each.code for each in findings(of).warnings}
+    return (PREFERENCES,) * ("preferences" in by_code) + _copies_otherwise(of)
+
+
+def _copies_otherwise(of: Posterior) -> tuple[Step, ...]:
     """Return the fit in which copies count the other way, as one worker or in full, where a warning names them."""
     found = next((each for each in findings(of).warnings if each.code == "copies"), None)
     if found is None:

@@ -306,3 +306,18 @@ def test_a_pair_that_is_added_has_the_features_of_its_prompt():
     assert joined.features[joined.tasks.index_of([("q2", "new", "y"), ("q2", "y", "new")]).max()].tolist() == [-0.5]
     with pytest.raises(AnnotationError, match=r"features of the tasks, and none of \('q3', "):
         first.joined(Annotations.from_comparisons(more.assign(q="q3"), prompt="q", classes=first.classes))
+
+
+def test_preferences_are_tasks_of_their_own_and_have_no_true_label():
+    own = Annotations.from_comparisons(ROWS, preferences=True)
+    assert list(own.tasks) == list(range(len(ROWS)))
+    assert own.pairs.to_numpy().tolist() == ROWS[["left", "right"]].to_numpy().tolist()
+    for options in ({"gold": {0: "left"}}, {"count": "n"}):
+        with pytest.raises(AnnotationError, match=f"{next(iter(options))}= is of comparisons with a true label"):
+            Annotations.from_comparisons(ROWS.assign(n=1), preferences=True, **options)
+    with pytest.raises(AnnotationError, match="preferences=1"):
+        Annotations.from_comparisons(ROWS, preferences=1)
+    frame = ROWS.assign(task=1)
+    assert cp.read(frame, preferences=True, tell=False).n_tasks == len(ROWS)
+    with pytest.raises(AnnotationError, match="preferences=True is of comparisons; leave it out"):
+        cp.read(frame, preferences=True, comparisons=False)

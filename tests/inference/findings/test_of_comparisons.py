@@ -1,10 +1,13 @@
 """What is said of comparisons."""
 
+from itertools import permutations
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl.inference.findings.of_comparisons import LEAD, SPREAD, _by_preferences
 
 
 def comparisons(*groups, features=None):
@@ -35,3 +38,48 @@ def test_items_that_comparisons_or_features_connect_are_not():
     length = pd.DataFrame({"length": range(6)}, pd.Index(list("abcxyz"), name="item"))
     fit = cp.fit("dawid_skene", comparisons("abc", "xyz", features=length), progress=False)
     assert "items_apart" not in {each.code for each in fit.findings}
+
+
+def drawn(seed, *, preferences, ties=0.0, times=4):
+    """Comparisons of eight items by three workers, each by the items' scores, or with errors about one draw by them."""
+    rng = np.random.default_rng(seed)
+    score, rows = rng.normal(0, 1.2, 8), []
+    for left, right, time in ((*pair, time) for pair in permutations(range(8), 2) for time in range(times)):
+        truth = rng.random() < 1 / (1 + np.exp(score[right] - score[left]))
+        for worker, accuracy in {"ann": 0.95, "bob": 0.8, "cleo": 0.7}.items():
+            right_one = rng.random() < 1 / (1 + np.exp(score[right] - score[left])) if preferences else truth
+            said = right_one if preferences or rng.random() < accuracy else not right_one
+            label = "tie" if rng.random() < ties else "left" if said else "right"
+            rows.append((f"{left} {right} {time}", f"i{left}", f"i{right}", worker, label))
+    return pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("ties", [0.0, 0.05])
+def test_preferences_are_told_from_errors_about_true_labels(ties):
+    of_preferences, of_errors = (drawn(2, preferences=each, ties=ties) for each in (True, False))
+    fit = cp.fit("dawid_skene", cp.Annotations.from_comparisons(of_preferences), progress=False)
+    (warning,) = (each for each in fit.findings if each.code == "preferences")
+    assert warning.values["lead"] > LEAD
+    assert any("--preferences" in step.command for step in fit.verdict.next)
+    errs = cp.fit("dawid_skene", cp.Annotations.from_comparisons(of_errors), progress=False)
+    assert "preferences" not in {each.code for each in errs.findings}
+    own = cp.Annotations.from_comparisons(of_preferences, preferences=True)
+    mended = cp.fit("one_coin", own, right=1000, wrong=1, progress=False)
+    assert "preferences" not in {each.code for each in mended.findings}
+    ratio = fit.ranking["score"].std() / mended.ranking["score"].std()
+    assert warning.values["larger"] == pytest.approx(ratio, rel=0.2)  # of another prior of the scores
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_log_likelihood_of_preferences_is_that_of_a_logistic_regression_without_ties():
+    annotations = cp.Annotations.from_comparisons(drawn(1, preferences=True))
+    explained, score = _by_preferences(annotations)
+    left, right = np.asarray(annotations.sides).T
+    gap, votes = score[left] - score[right], annotations.votes()
+    by_hand = -(votes[:, 0] @ np.logaddexp(0, -gap) + votes[:, 1] @ np.logaddexp(0, gap))
+    assert explained == pytest.approx(by_hand, rel=1e-6)
+    wins = np.zeros(8)
+    np.add.at(wins, left, votes[:, 0] - votes.sum(1) / (1 + np.exp(-gap)))
+    np.add.at(wins, right, votes[:, 1] - votes.sum(1) / (1 + np.exp(gap)))
+    np.testing.assert_allclose(wins, score / SPREAD**2, atol=1e-2)  # the slope of the density is zero

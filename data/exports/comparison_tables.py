@@ -12,8 +12,10 @@ from ..description import count_text
 from ..errors import AnnotationError
 from ..text import convert_text
 from .asked import INFER, Asked
+from .llm_judge import turn_name
 
 ROLES = ("task", "worker", "label")
+TURN = "turn"  # of a conversation, as in the human judgments of MT-bench
 OTHERS = ("question", "columns", "outer")
 """Options that say that a table is something else."""
 
@@ -44,6 +46,9 @@ def compared_annotations(
     """
     names = [found.left, found.right, found.label, found.worker, found.task, found.prompt]
     columns = {name: table[name] for name in names if name is not None}
+    turns = _turns(table, found, what) if "task" not in asked.named else None
+    if turns is not None and found.prompt is not None:
+        columns[found.prompt] = turns
     others = (asked.count, asked.seconds, asked.options.get("when"))
     columns |= {name: table[name] for name in others if name is not None and name in table}
     of_numbers: list[list[str | None]] = [[found.left, found.right], [found.worker], [found.task], [found.prompt]]
@@ -77,7 +82,24 @@ def compared_annotations(
     sizes = f"{count_text(annotations.n_annotations, 'comparison')} of {count_text(len(annotations.items), 'item')}, "
     sizes += f"{count_text(len(pairs), 'pair')}, "
     sizes += count_text(annotations.n_workers, "worker") if annotations.named else "workers not named"
-    return annotations, f"{what}: comparisons ({found.said()}): {sizes}"
+    of_turns = "" if turns is None else f", each {TURN!r} of which is a prompt of its own"
+    return annotations, f"{what}: comparisons ({found.said()}{of_turns}): {sizes}"
+
+
+def _turns(table: pd.DataFrame, found: ComparisonColumns, what: str) -> pd.Series | None:
+    """The prompts with their turns, where a prompt has several; None where turns are no part of the prompts.
+
+    Raises:
+        AnnotationError: a row is without its turn.
+    """
+    if found.prompt is None or TURN not in table or table.groupby(found.prompt)[TURN].nunique().max() < 2:
+        return None
+    if (empty := np.flatnonzero(table[TURN].isna())).size:
+        raise AnnotationError(
+            f"{what}: column {TURN!r}, row {empty[0]}: there is no turn, and prompts have several; add it, or take all "
+            f"turns for one prompt by task={found.prompt!r}"
+        )
+    return pd.Series(list(map(turn_name, table[found.prompt], table[TURN])), table.index, dtype=object)
 
 
 def not_compared(table: pd.DataFrame, asked: Asked) -> str:

@@ -175,3 +175,18 @@ def test_a_fit_goes_on_with_a_table_of_more_comparisons_also_of_new_items():
     more = fit.update(ARENA.iloc[3:].replace("llama", "new"))
     assert sorted(more.ranking.index) == ["gpt", "llama", "new", "vicuna"]
     assert more.ranking["n_comparisons"]["new"] == 1
+
+
+def test_turns_of_a_prompt_are_prompts_of_their_own_unless_the_prompt_is_named(capsys):
+    turns = pd.concat([ARENA.assign(turn=1), ARENA.assign(turn=2, winner="tie")], ignore_index=True)
+    annotations = cp.read(turns)
+    assert "prompt 'question_id', each 'turn' of which is a prompt of its own" in capsys.readouterr().err
+    named = turns.assign(prompt=turns["question_id"] + ", turn " + turns["turn"].astype(str))
+    columns = {"left": "model_a", "right": "model_b", "worker": "judge", "label": "winner", "prompt": "prompt"}
+    assert same(annotations, Annotations.from_comparisons(named, **columns))
+    assert annotations.n_tasks == 2 * WANTED.n_tasks
+    merged = cp.read(turns, task="question_id")
+    assert merged.n_tasks == WANTED.n_tasks
+    unknown = turns.assign(turn=turns["turn"].where(turns.index > 0))
+    with pytest.raises(AnnotationError, match="'turn', row 0: there is no turn"):
+        cp.read(unknown)

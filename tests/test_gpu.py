@@ -80,7 +80,7 @@ def test_pyro_trains_a_torch_module_on_the_gpu():
         annotations.replace(features=features),
         method="svi",
         backend="pyro",
-        classifier=torch.nn.Linear(3, 3),
+        classifier=torch.nn.Linear(3, 3).to("cuda"),
         device="cuda",
         max_iterations=200,
         progress=False,

@@ -9,7 +9,7 @@ import gc
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, update_wrapper
+from functools import partial, update_wrapper, wraps
 from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
@@ -137,10 +137,11 @@ class Compiled:
             structure,
             tuple(map(_kind, leaves)),
             jax.config.values["jax_enable_x64"],
+            jax.config.values["jax_default_matmul_precision"],
         )
         with _lock:
             if key not in _kept:
-                own = partial(self.function)  # JAX keeps programs by the function: a new one has its own, to be let go
+                own = _in_full(self.function)  # JAX keeps programs by the function: a new one has its own, to be let go
                 options = self._options | ({"compiler_options": QUICKLY} if self._is_quick(leaves, dict(given)) else {})
                 _kept[key] = _Kept(jax.jit(own, static_argnames=tuple(self._static), **options))
                 _let_go()
@@ -166,6 +167,21 @@ def compiled(
     if function is None:
         return partial(compiled, static=static, once=once, times=times, **options)
     return Compiled(function, static, once=once, times=times, **options)
+
+
+def _in_full(function: Callable) -> Callable:
+    """The same function, whose products of matrices are as precise as their factors.
+
+    Without being told, JAX rounds the factors on GPUs and TPUs, to 11 bits or fewer: five steps of EM then ended with
+    label probabilities .04 away from the processor's. Who has set ``jax_default_matmul_precision`` keeps it.
+    """
+
+    @wraps(function)
+    def in_full(*args: Any, **named: Any) -> Any:
+        with jax.default_matmul_precision(jax.config.values["jax_default_matmul_precision"] or "highest"):
+            return function(*args, **named)
+
+    return in_full
 
 
 def n_live() -> int:

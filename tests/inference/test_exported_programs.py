@@ -1,6 +1,7 @@
 """Every program that a fit runs is lowered for GPUs and TPUs, on a machine without one.
 
-A call back to the host, or an operation that XLA has on CPUs alone, would be seen here and not first on a device.
+A call back to the host, an operation that XLA has on CPUs alone, or a product of matrices that a GPU would round, would
+be seen here and not first on a device.
 """
 
 import warnings
@@ -38,8 +39,9 @@ def lowered(monkeypatch):
         before = len(programs._kept)
         made = run(self, args, named, leaves, structure)
         if len(programs._kept) > before or self.__qualname__ not in names:
-            jitted = jax.jit(self.function, static_argnames=tuple(self._static))
-            export.export(jitted, platforms=PLATFORMS)(*args, **named)
+            exported = export.export(made.jitted, platforms=PLATFORMS)(*args, **named)
+            products = [line for line in exported.mlir_module().splitlines() if "stablehlo.dot_general" in line]
+            assert all("precision = [HIGHEST, HIGHEST]" in line for line in products), self.__qualname__
             names.append(self.__qualname__)
         return made
 
@@ -66,3 +68,14 @@ def test_a_program_that_calls_the_host_is_found(lowered):
 
     with pytest.raises(Exception, match="callback"):
         on_the_host(jnp.eye(2))
+
+
+def test_products_are_not_rounded_unless_the_user_says_so(lowered):
+    @programs.compiled
+    def product(x):
+        return x @ x
+
+    product(jnp.eye(2))
+    assert lowered == ["test_products_are_not_rounded_unless_the_user_says_so.<locals>.product"]
+    with jax.default_matmul_precision("default"), pytest.raises(AssertionError, match="product"):
+        product(jnp.eye(2))

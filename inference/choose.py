@@ -43,11 +43,6 @@ class Choice:
         """The fit with the chosen hyperparameters."""
         return self.fits[self.chosen]
 
-    @property
-    def best_options(self) -> dict[str, Any]:
-        """The chosen hyperparameters, by name."""
-        return self.options[self.chosen]
-
     def __repr__(self) -> str:
         shown = self.comparison[["elpd", "se", "difference", "difference_se"]].round(1)
         return f"{self.chosen}, chosen of {len(self.fits)} by held-out annotations (rule {self.rule!r})\n{shown}"

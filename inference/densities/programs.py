@@ -106,11 +106,6 @@ class Compiled:
         """The program for such arguments, which has the methods of what :func:`jax.jit` returns."""
         return self._program(args, named, *jax.tree.flatten(self._traced(args, named))).jitted
 
-    @property
-    def n_programs(self) -> int:
-        """Number of programs of this function that are kept."""
-        return sum(key[0] is self.function for key in _kept)
-
     def _traced(self, args: tuple, named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments that are not static."""
         by_place = [value for name, value in zip(self._names, args, strict=False) if name not in self._static]
@@ -182,18 +177,6 @@ def _in_full(function: Callable) -> Callable:
             return function(*args, **named)
 
     return in_full
-
-
-def n_live() -> int:
-    """Return the number of compiled programs that are kept."""
-    return len(_kept)
-
-
-def forget_programs() -> None:
-    """Let all compiled programs of crowdppl go."""
-    with _lock:
-        _kept.clear()
-    gc.collect()
 
 
 def _let_go() -> None:

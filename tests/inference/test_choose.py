@@ -29,7 +29,7 @@ def found(two_kinds):
 
 
 def test_the_number_of_kinds_of_workers_is_found_by_held_out_annotations(found):
-    assert found.best_options == {"groups": 2}
+    assert found.options[found.chosen] == {"groups": 2}
     assert found.fit is found.fits["groups=2"]
     assert found.fit.fitted.model.hyperparameters["groups"] == 2
     assert found.comparison.loc["groups=1", "difference"] < -5 * found.comparison.loc["groups=1", "difference_se"]

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import export
+from kept_programs import forget_programs
 from story_options import DEFAULTS, FURTHER
 
 import crowdppl as cp
@@ -46,7 +47,7 @@ def lowered(monkeypatch):
         return made
 
     monkeypatch.setattr(programs.Compiled, "_program", program)
-    programs.forget_programs()
+    forget_programs()
     return names
 
 

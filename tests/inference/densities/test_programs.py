@@ -7,9 +7,10 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from kept_programs import forget_programs, n_kept
 
 from crowdppl.inference.densities import programs
-from crowdppl.inference.densities.programs import compiled, forget_programs, n_live
+from crowdppl.inference.densities.programs import compiled
 
 on_linux = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="this system does not count memory maps")
 
@@ -31,13 +32,13 @@ def test_a_program_is_kept_for_each_size_type_and_static_argument(nothing_kept):
     function = compiled(doubled, static=("times",))
     for x, times in ((np.ones(3), 1), (np.zeros(3), 1), (np.ones(4), 1), (np.ones(4), 2), (np.ones(4, int), 1)):
         np.testing.assert_array_equal(function(x, times=times), doubled(x, times=times))
-    assert n_live() == 4
+    assert n_kept() == 4
 
 
 def test_a_compiled_function_within_another_is_part_of_it(nothing_kept):
     inner = compiled(doubled)
     np.testing.assert_array_equal(compiled(lambda x: inner(x) + 1)(np.ones(3)), 3 * np.ones(3))
-    assert n_live() == 1
+    assert n_kept() == 1
 
 
 def test_programs_not_used_for_longest_are_let_go_first(nothing_kept, monkeypatch):
@@ -52,7 +53,7 @@ def test_programs_not_used_for_longest_are_let_go_first(nothing_kept, monkeypatc
     for size in (1, 2, 3, 1, 4, 1, 2):  # 4 lets 2 go, since 1 was used again
         function(np.ones(size))
     assert traced == [1, 2, 3, 4, 2]
-    assert n_live() == 3
+    assert n_kept() == 3
 
 
 def maps_of(n_programs):
@@ -81,7 +82,7 @@ def test_a_process_stays_below_its_share_of_memory_maps(nothing_kept, monkeypatc
     monkeypatch.setattr(programs, "_most_maps", lambda: most)
     monkeypatch.setattr(programs, "FEWEST", 8)
     assert maps_of(30) < gained / 2
-    assert programs.FEWEST <= n_live() < 20
+    assert programs.FEWEST <= n_kept() < 20
 
 
 LOOP = """

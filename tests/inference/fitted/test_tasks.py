@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from conftest import random_annotations
 from fit_at import fit_at, random_confusions
+from kept_programs import forget_programs
 from scipy.special import softmax
 from scipy.stats import entropy
 
@@ -190,8 +191,8 @@ def test_scores_are_the_same_however_their_program_is_compiled(monkeypatch):
     found = []
     for little in (0, 10**9):
         monkeypatch.setattr(programs, "LITTLE", little)
-        programs.forget_programs()
+        forget_programs()
         found.append(fit.task_scores().select_dtypes(float))
-    programs.forget_programs()
+    forget_programs()
     pd.testing.assert_frame_equal(*(one.drop(columns="surprise_p") for one in found), atol=1e-4, rtol=1e-4)
     np.testing.assert_allclose(*(one["surprise_p"] for one in found), atol=1 / 200)

@@ -175,9 +175,27 @@ def read_annotations(request: Request) -> Annotations:
     if request.item_features is not None:
         options["item_features"] = read_table("--item-features", request.item_features, None, names=("item",))
     annotations = _read(request, options)
+    if request.only_question is not None:
+        annotations = _of_question(annotations, request.only_question)
     if request.use_gold and annotations.gold is None:
         raise AnnotationError(f"--use-gold: {path} comes without gold labels; give them with --gold FILE")
     return annotations
+
+
+def _of_question(annotations: Annotations, name: str) -> Annotations:
+    """Return the annotations of one question, by its name as it is typed.
+
+    Raises:
+        AnnotationError: there is no such question.
+    """
+    known = {str(question): question for question in annotations.questions}
+    if not known:
+        raise AnnotationError(f"--only-question {name}: one question is asked about each task; leave it out")
+    if name not in known:
+        raise AnnotationError(
+            f"--only-question {name}: there is no such question; the questions are {', '.join(known)}"
+        )
+    return annotations.of_question(known[name])
 
 
 def read_probabilities(request: Request, annotations: Annotations | Scan) -> dict[str, Any]:

@@ -50,6 +50,7 @@ OPTIONS = (
             "labels, one for each question, A,B,C.",
             "NAME",
         ),
+        only_question=_option("Of several questions about each task the one to take, and no other.", "NAME"),
         columns=_option(
             "What the columns of a table with a row for each task are: workers, with their labels, or classes, with "
             "vote counts; or tasks, of a table with a row for each worker, such as answers to a form.",

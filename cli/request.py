@@ -35,6 +35,7 @@ class Request:
     encoding: str | None = None
     sheet: str | None = None
     question: str | None = None
+    only_question: str | None = None
     columns: str | None = None
     outer: str | None = None
     several: str | None = None

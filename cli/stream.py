@@ -103,6 +103,7 @@ def _not_streamed(request: Request, story: str, method: str) -> list[str]:
         "--item-features": request.item_features is not None,
         "--probabilities": bool(request.probabilities),
         "--classifier": request.classifier is not None,
+        "--only-question": request.only_question is not None,
         "--classes QUESTION=…": any(isinstance(given, dict) for given in stated_classes(request).values()),
         "--seconds": request.seconds is not None,
         "--when": request.when is not None,

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import crowdppl, refused
 
 from crowdppl.cli.arguments import read_annotations, stated_classes
 from crowdppl.cli.request import Request
@@ -96,3 +97,20 @@ def test_whole_numbers_that_are_listed_without_an_order_are_said_to_be_names(fil
 def test_a_class_that_a_question_lacks_is_refused_with_its_row_and_the_classes_there_are(file, classes, error, message):
     with pytest.raises(error, match=message):
         read_annotations(asked(*classes, file=file))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_story_of_one_order_names_the_questions_that_suit_and_the_option_that_takes_one(file, tmp_path):
+    stated = ("--classes", "safe=0,1", "--classes", "helpful=1<2<3<4<5")
+    said = refused("fit", file, *stated, "--story", "graded_response", "--out", tmp_path / "all")
+    assert "fit the question 'helpful' alone, --only-question helpful, and likewise 'safe'" in said
+    options = ("--story", "graded_response", "--only-question", "helpful")
+    done = crowdppl("fit", file, *stated, *options, "--out", tmp_path / "one")
+    assert done.exit_code == 0, done.output
+    labels = pd.read_csv(tmp_path / "one" / "labels.csv")
+    assert len(labels) == 12
+    assert set(labels["label"]) <= {1, 2, 3, 4, 5}
+    unknown = refused("fit", file, *stated, "--only-question", "helpfull", "--out", tmp_path / "none")
+    assert "there is no such question; the questions are" in unknown
+    one = ("--only-question", "safe", "--out", tmp_path / "none")
+    assert "one question is asked about each task" in refused("fit", "anesthesia", *one)

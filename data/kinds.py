@@ -157,6 +157,19 @@ class Kind:
         """
         return posterior.argmax(-1)
 
+    def near(self, n_classes: int) -> int:
+        """Return how many classes a label may be off and be as good as right: none of classes without an order."""
+        return 0
+
+    def certainty(self, posterior: Any, question: Any = None) -> Any:
+        """Return the probability that each label is right, or near enough (:meth:`near`), shape (N,).
+
+        Args:
+            posterior: probabilities of the classes, shape (N, K); JAX takes it, too.
+            question: position of each task's question, shape (N,); needed where questions have kinds of their own.
+        """
+        return posterior.max(-1)
+
     def values(self, classes: Sequence[Any]) -> np.ndarray:
         """Return the number that each class stands for in a mean, shape (K,), rising.
 
@@ -299,6 +312,19 @@ class Ordered(Kind):
         r"""Return the number of steps between two classes, :math:`|k - l|`, shape (K, K)."""
         position = np.arange(n_classes, dtype=np.float64)
         return np.abs(position[:, None] - position)
+
+    def near(self, n_classes: int) -> int:
+        """Return a tenth of the scale, in whole levels: none of up to six, one of 7 to 16, ten of 101."""
+        return (n_classes + 3) // 10
+
+    def certainty(self, posterior: Any, question: Any = None) -> Any:
+        """Return the probability that the true level is the label or one near it, shape (N,).
+
+        Of a scale of ten hardly a level has most of the probability, however well a task is known.
+        """
+        n_tasks, n_classes = posterior.shape
+        is_near = self.distance(n_classes) <= self.near(n_classes)
+        return (posterior @ is_near)[np.arange(n_tasks), posterior.argmax(-1)]
 
     def values(self, classes: Sequence[Any]) -> np.ndarray:
         """Return the classes where they are whole numbers that rise, else their positions from 0, shape (K,)."""

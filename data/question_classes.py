@@ -47,6 +47,17 @@ class ByQuestion(Kind):
             own[question, list(classes)] = True
         return None if own.all() else own
 
+    def near(self, n_classes: int) -> int:
+        """Return the most classes that a label of some question may be off."""
+        return max(kind.near(len(classes)) for kind, classes in zip(self.kinds, self.of, strict=True))
+
+    def certainty(self, posterior: Any, question: Any = None) -> Any:
+        """Return the probability that each label is right, or near enough by the kind of its question, shape (N,)."""
+        each = [
+            kind.certainty(posterior[:, classes]) for kind, classes in zip(self.kinds, map(list, self.of), strict=True)
+        ]
+        return sum((question == place) * of for place, of in enumerate(each))
+
     def values(self, classes: Sequence[Any]) -> np.ndarray:
         """Refuse: the classes of all questions together have no mean.
 

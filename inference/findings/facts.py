@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...data import Annotations
 from ...data.id_text import name_quoted
 from ..fitted.by_batch import SURE as SURE
+from ..sources.on_disk import Files
 from .register import Labels
 
 SHOWN = 4  # names of a group
@@ -19,9 +21,28 @@ def listed(names: Sequence[Hashable]) -> str:
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
-def n_sure(posterior: np.ndarray) -> int:
-    """Return the number of labels of a probability of at least :data:`SURE`, from ``(N, K)``."""
-    return int((posterior.max(-1, initial=0.0) >= SURE).sum())
+def certainty(of: Labels) -> np.ndarray:
+    """Return the probability that each label is right, or on a long scale near it (:meth:`.Kind.near`), ``(N,)``."""
+    annotations, posterior = of.annotations, np.asarray(of.posterior, float)
+    found: np.ndarray = annotations.kind.certainty(posterior, annotations.question)
+    return found
+
+
+def n_sure(of: Labels) -> int:
+    """Return the number of labels whose :func:`certainty` is at least :data:`SURE`."""
+    return int((certainty(of) >= SURE).sum())
+
+
+def sure_of_what(annotations: Annotations | Files) -> str:
+    """Return what of a label is sure where a level beside it is as good; empty where none is.
+
+    >>> import pandas as pd
+    >>> frame = {"task": [1, 2], "worker": ["a", "a"], "label": [0, 9]}
+    >>> sure_of_what(Annotations.from_frame(pd.DataFrame(frame), classes=range(10), ordered=True))
+    ' that the label is at most one level off'
+    """
+    near = annotations.kind.near(annotations.n_classes)
+    return f" that the label is at most {'one level' if near == 1 else f'{near} levels'} off" if near else ""
 
 
 class BesideVotes(NamedTuple):

@@ -37,7 +37,7 @@ from ..fitted.posterior import SHOWN_WEIGHT, Posterior, interval_around
 from ..fitted.question_frame import ClassRows, class_rows, question_frame
 from ..fitted.workers import fitted_scores
 from ..sources.on_disk import Files
-from .facts import SURE, beside_votes, n_sure
+from .facts import SURE, beside_votes, n_sure, sure_of_what
 from .look import findings
 from .of_draws import smallest_ess, worst_rhat
 from .of_modes import modes_text
@@ -142,7 +142,7 @@ def _of_files(fitted: Fitted, files: Files, interval: float) -> Summary:
     """The labels' certainty and the workers' scores take passes over the data."""
     brief = in_brief(fitted, files)
     facts = brief.facts | {
-        "labels": _certainty(files.n_tasks, int(fitted.label_sums.sure)),
+        "labels": _certainty(files.n_tasks, int(fitted.label_sums.sure), files),
         **shared_errors(fitted.model, fitted.parameters),
         **difficulties(fitted.model, fitted.parameters),
     }
@@ -412,15 +412,16 @@ def _name_of(network: object) -> str:
 
 
 def certainty(fitted: Posterior | Fitted) -> str:
-    """Return the number of labels with a probability of at least :data:`.facts.SURE`, in words."""
-    return _certainty(len(fitted.posterior), n_sure(fitted.posterior))
+    """Return the number of labels that are sure, of a probability of at least :data:`.facts.SURE`, in words."""
+    return _certainty(len(fitted.posterior), n_sure(fitted), fitted.annotations)
 
 
-def _certainty(n: int, sure: int) -> str:
+def _certainty(n: int, sure: int, annotations: Annotations | Files) -> str:
+    what = sure_of_what(annotations)
     if n == 1:
-        return f"the only label has probability {'≥' if sure else '<'} {SURE}"
+        return f"the only label has probability {'≥' if sure else '<'} {SURE}{what}"
     which = f"all {n:,}" if sure == n else f"{sure:,} of {n:,}"
-    return f"{which} labels have probability ≥ {SURE}"
+    return f"{which} labels have probability ≥ {SURE}{what}"
 
 
 def differing(fitted: Posterior | Fitted) -> str:

@@ -20,7 +20,8 @@ from ...models import KNOWN_STORIES
 from ..fitted.beyond_chance import agreement
 from ..fitted.intervals import INTERVAL, jeffreys
 from ..fitted.posterior import Posterior
-from .facts import SURE, n_sure
+from ..sources.on_disk import Files
+from .facts import SURE, certainty, n_sure, sure_of_what
 from .look import findings
 from .register import once
 from .review import reviewed, tells_of_nobody
@@ -130,9 +131,9 @@ def verdict(of: Posterior) -> Verdict:
     if of.on_disk:
         n, sure = of.source.n_tasks, int(of.fitted.label_sums.sure)
         why = why or ["No check warns; whether workers agree beyond chance was not looked at in files."]
-        return Verdict(trust, tuple(why), (_how_many(n, n - sure),), (), ())
+        return Verdict(trust, tuple(why), (_how_many(n, n - sure, of.source),), (), ())
     annotations = of.annotations
-    unsure = annotations.n_tasks - n_sure(np.asarray(of.posterior, float))
+    unsure = annotations.n_tasks - n_sure(of)
     if trust == "yes" and unsure > MOST * annotations.n_tasks:
         trust, why = "with care", [f"Most labels are doubtful: {unsure:,} of {annotations.n_tasks:,}.", *why]
     if not why:
@@ -188,19 +189,21 @@ def _agreement(of: Posterior) -> str:
     return f"Workers agree on a task {z:.0f} standard deviations more than by chance, and no check warns."
 
 
-def _how_many(n: int, unsure: int) -> str:
+def _how_many(n: int, unsure: int, annotations: Annotations | Files) -> str:
+    what = sure_of_what(annotations)
     if not unsure:
-        return f"None of {count_text(n, 'label')} is doubtful: each has a probability of at least {SURE}."
+        return f"None of {count_text(n, 'label')} is doubtful: each has a probability of at least {SURE}{what}."
     verb = "is" if unsure == 1 else "are"
-    return f"{unsure:,} of {count_text(n, 'label')} {verb} doubtful, of a probability below {SURE} (labels.csv)."
+    return f"{unsure:,} of {count_text(n, 'label')} {verb} doubtful, of a probability below {SURE}{what} (labels.csv)."
 
 
 def _labels(of: Posterior) -> tuple[str, ...]:
     """Sentences on the doubtful labels: their number, classes and numbers of annotations, and the most doubtful."""
     posterior, annotations = np.asarray(of.posterior, float), of.annotations
     n = len(posterior)
-    unsure = np.flatnonzero(posterior.max(1, initial=0.0) < SURE)
-    said = [_how_many(n, n - n_sure(posterior))]
+    sure = certainty(of)
+    unsure = np.flatnonzero(sure < SURE)
+    said = [_how_many(n, len(unsure), annotations)]
     if not len(unsure):
         return tuple(said)
     classes = list(annotations.classes)
@@ -215,7 +218,7 @@ def _labels(of: Posterior) -> tuple[str, ...]:
     if of_few:
         verb = "has" if of_few == 1 else "have"
         said.append(f"{of_few:,} of them {verb} at most half as many annotations as the median task.")
-    most = unsure[np.argsort(posterior[unsure].max(1), kind="stable")[:SHOWN]]
+    most = unsure[np.argsort(sure[unsure], kind="stable")[:SHOWN]]
     names = ", ".join(name_text(annotations.tasks[int(i)]) for i in most)
     said.append(f"The most doubtful: {names}{_more(len(unsure) - len(most))}.")
     return tuple(said)

@@ -167,7 +167,7 @@ def _posterior(model: Model, batch: Batch, draws: Parameters) -> Array:
 def _label_sums(model: Model, batch: Batch, draws: Parameters) -> LabelSums:
     is_real = jnp.asarray(real_tasks(batch))
     posterior = jnp.where(is_real[:, None], _posterior(model, batch, draws), 0.0)
-    sure = (posterior.max(-1) >= SURE).sum()
+    sure = (batch.kind.certainty(posterior, batch.question) >= SURE).sum()
     right = jnp.zeros(0)
     if batch.worker is not None:
         agree = posterior[batch.task, batch.label] * jnp.asarray(batch.count)

@@ -26,8 +26,9 @@ def question_frame(fit: Posterior) -> pd.DataFrame:
         By question, in their order: tasks; annotations, without abstentions; alpha, Krippendorff's, by the classes and
         the kind of the question (NaN where nothing is to be compared); expected_accuracy, the mean probability of its
         labels, which is the share of them that is right where the probabilities are; doubtful, how many labels have a
-        probability below .9. Where tasks have totals also mean_score: what the question adds to a total in the mean
-        over its tasks, NaN where it is not counted. Last come its classes, with ``<`` between those that are ordered.
+        probability below .9, on a scale of seven levels or more of being at most a tenth of it off. Where tasks have
+        totals also mean_score: what the question adds to a total in the mean over its tasks, NaN where it is not
+        counted. Last come its classes, with ``<`` between those that are ordered.
 
     Raises:
         AnnotationError: one question is asked about each task.
@@ -41,7 +42,7 @@ def question_frame(fit: Posterior) -> pd.DataFrame:
         )
     posterior = np.asarray(fit.posterior, float)
     probability = fit.labels["probability"].to_numpy(float)
-    doubtful = posterior.max(-1) < SURE
+    doubtful = annotations.kind.certainty(posterior, units.question) < SURE
     values = class_values(annotations) if has_totals(fit) else None
     votes = annotations.votes()
     rows = []

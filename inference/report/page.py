@@ -9,7 +9,7 @@ from markupsafe import Markup
 from ...data import Annotations
 from ...data.description import count_text
 from ...data.questions import tasks_of
-from ..findings.facts import SURE, n_sure
+from ..findings.facts import SURE, n_sure, sure_of_what
 from .overview import GoldShare, Overview
 from .said_first import alerts, all_clear, trust
 from .sections import Section
@@ -64,8 +64,7 @@ def opening(found: Overview, folder: str | None = None) -> Markup:
 
 def tiles(subject: Subject, gold: GoldShare | None) -> list[tuple[str, str]]:
     """Names and values of the numbers at the top, the accuracy on gold labels among them where there is one."""
-    annotations, posterior = subject.annotations, subject.source.posterior
-    sure = n_sure(posterior)
+    annotations = subject.annotations
     found = [
         _tile(len(tasks_of(annotations.tasks)), "task"),
         *([_tile(len(annotations.questions), "question")] if len(annotations.questions) else []),
@@ -73,7 +72,7 @@ def tiles(subject: Subject, gold: GoldShare | None) -> list[tuple[str, str]]:
         _tile(annotations.n_annotations, "annotation"),
         ("classes", f"{annotations.n_classes:,}"),
         *([("abstentions", f"{_abstained(annotations):.0%}")] if annotations.abstains else []),
-        (f"labels of probability ≥\N{NO-BREAK SPACE}{SURE}", f"{sure:,}"),
+        (f"labels of probability ≥\N{NO-BREAK SPACE}{SURE}{sure_of_what(annotations)}", f"{n_sure(subject.source):,}"),
     ]
     if gold is not None:
         found.append((f"accuracy on {count_text(gold.tasks, 'gold task')}", f"{gold.right:.1%} ({gold.interval})"))

@@ -472,3 +472,43 @@ def test_what_says_nothing_of_an_order_is_refused_with_what_does(ordered):
 def test_a_set_has_no_order():
     with pytest.raises(AnnotationError, match="a list of all classes"):
         Annotations.from_frame(ROWS, ordered=set(GRADES))
+
+
+@given(
+    posterior=arrays.arrays(
+        float, st.tuples(st.integers(1, 5), st.sampled_from([2, 5, 6, 7, 10, 17])), elements=st.floats(0.01, 1)
+    )
+)
+def test_a_label_is_certain_by_its_probability_and_on_a_long_scale_by_that_of_a_tenth_around_it(posterior):
+    posterior = posterior / posterior.sum(-1, keepdims=True)
+    n_classes = posterior.shape[1]
+    for kind in KINDS.values():
+        if not kind.in_order:
+            assert kind.certainty(posterior) == pytest.approx(posterior.max(-1))
+    near = {2: 0, 5: 0, 6: 0, 7: 1, 10: 1, 17: 2}[n_classes]
+    assert Ordered().near(n_classes) == near
+    for row, certain in zip(posterior, Ordered().certainty(posterior), strict=True):
+        label = int(row.argmax())
+        assert certain == pytest.approx(row[max(label - near, 0) : label + near + 1].sum())
+
+
+def test_certainty_goes_by_the_kind_of_each_question():
+    rows = [
+        (task, question, f"w{w}", (task + w) % size)
+        for task in range(6)
+        for w in range(3)
+        for question, size in (("long", 10), ("yes", 2))
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "question", "worker", "label"])
+    frame["label"] = frame["label"].astype(str)
+    stated = {"long": list(map(str, range(10))), "yes": ["0", "1"]}
+    annotations = Annotations.from_frame(
+        frame, question="question", ordered={"long": stated["long"]}, classes={"yes": stated["yes"]}
+    )
+    posterior = np.full((annotations.n_tasks, 10), 0.0)
+    asked = np.array([question == "long" for _, question in annotations.tasks])
+    posterior[asked, 3:6], posterior[~asked, :2] = [0.2, 0.5, 0.3], [0.6, 0.4]
+    found = annotations.kind.certainty(posterior, annotations.question)
+    assert found[asked] == pytest.approx(1.0)
+    assert found[~asked] == pytest.approx(0.6)
+    assert annotations.kind.near(annotations.n_classes) == 1

@@ -538,13 +538,8 @@ class Annotations(Constructors):
 
     def counts_by_kind(self) -> np.ndarray:
         """Return how many annotations of each kind each task has, shape (N, L) int64: votes, and abstentions."""
-        return self._counts_by_kind
-
-    @cached_property
-    def _counts_by_kind(self) -> np.ndarray:
         shape, weight = (self.n_tasks, self.n_categories), None if self.count is None else np.asarray(self.count)
-        found: np.ndarray = read_only(cross_counts(shape, self.task, self.label, weight=weight).astype(np.int64))
-        return found
+        return cross_counts(shape, self.task, self.label, weight=weight).astype(np.int64, copy=False)
 
     def krippendorff_alpha(self) -> float:
         """Return Krippendorff's alpha: 1 where all agree, 0 where they agree as often as by chance.

@@ -75,7 +75,6 @@ class BeyondChance(NamedTuple):
     votes: np.ndarray
 
 
-@once
 def first_annotations(annotations: Annotations) -> FirstAnnotations:
     """Return the first annotation of each worker for each task; later ones and abstentions are left out.
 

@@ -47,7 +47,14 @@ def _without_left_out(frame: pd.DataFrame, fit: Posterior | Fitted) -> pd.DataFr
     """The scores without those of workers whose annotations were left out of the fit, which would be the prior's."""
     if isinstance(fit, Posterior) and fit.rule is not None:
         return frame
-    fitted = fit.heaviest[1] if isinstance(fit, Posterior) else fit
+    gone = are_left_out(fit.heaviest[1] if isinstance(fit, Posterior) else fit)
+    if gone.any():
+        frame.loc[gone, [name for name in frame.columns if frame[name].dtype.kind == "f"]] = np.nan
+    return frame
+
+
+def are_left_out(fitted: Fitted) -> np.ndarray:
+    """Return a mask of the workers whose annotations were left out of a fit, of whom it says the prior, ``(J,)``."""
     found = [each.values for each in fitted.findings if each.code == "constant_workers"]
     names: set[str] = set()
     for values in found:
@@ -57,10 +64,9 @@ def _without_left_out(frame: pd.DataFrame, fit: Posterior | Fitted) -> pd.DataFr
             nothing = np.asarray(fitted.annotations.n_by_worker()) == 0  # is left of any question
             gone = {name_text(name) for name, none in zip(fitted.annotations.workers, nothing, strict=True) if none}
             names |= gone.intersection(map(name_text, values["workers"]))
-    if names:
-        scores = [name for name in frame.columns if frame[name].dtype.kind == "f"]
-        frame.loc[[name_text(name) in names for name in frame.index], scores] = np.nan
-    return frame
+    if not names:
+        return np.zeros(fitted.source.n_workers, bool)
+    return np.array([name_text(name) in names for name in fitted.source.workers], bool)
 
 
 @remembered
@@ -82,7 +88,8 @@ def worker_scores(
       workers err independently, one without ``shared_error=True``, is nearly blind to errors that they share. Their
       intervals are of the labels and of which tasks were seen.
     - spammer_score: how far the confusion matrix is from one whose rows are all alike (Raykar & Yu 2011); 0 for a
-      spammer.
+      spammer. Rows count alike, however rare their classes: annotations of a rare class alone make a difference here
+      that accuracy, and the review, hardly see.
     - sensitivity, specificity: for two classes, of which the second is the positive one.
     - trace: probability of a right annotation where all classes are equally frequent.
     - informativeness: nats that an annotation says of the truth of a task of the crowd's mix.
@@ -256,11 +263,16 @@ def seconds_by_worker(annotations: Annotations, interval: float = INTERVAL) -> p
 def _with_scores(
     fit: Posterior | Fitted, frame: pd.DataFrame, scores: Callable[[np.ndarray], dict[str, np.ndarray]], interval: float
 ) -> pd.DataFrame:
-    """The frame with scores ``(..., J)`` of confusion matrices: their means, and intervals with the uncertainty."""
+    """The frame with scores ``(..., J)`` of confusion matrices, but for those that nobody can have under the story.
+
+    They are means over the draws, and intervals with the uncertainty.
+    """
     found = _few_at_a_time(scores, fit.confusion_draws)
     has_interval = fit.has_draws or isinstance(fit.source, Annotations)
     around = _few_at_a_time(scores, fit.with_uncertainty.confusion_draws) if has_interval else {}
     for name, values in found.items():
+        if np.isnan(values).all():  # under this story nobody can have it
+            continue
         frame[name] = estimate = values.mean((0, 1))
         if has_interval:
             frame[f"{name}_low"], frame[f"{name}_high"] = interval_around(fit, estimate, around[name], interval)

@@ -21,7 +21,8 @@ MEANINGS = {
     "realised_accuracy": "share of the annotations given that are right",
     "error_correlation": "mean correlation of the worker’s errors with the others’ on the same tasks",
     "n_effective": "like how much of an independent worker the worker counts beside the others",
-    "spammer_score": "0 for a worker whose annotations do not depend on the truth, 1 for a worker without errors",
+    "spammer_score": "0 for a worker whose annotations do not depend on the truth, 1 for a worker without errors; rare "
+    "classes count like others",
     "sensitivity": "probability of a right annotation where the true class is the second one",
     "specificity": "probability of a right annotation where the true class is the first one",
     "trace": "probability of a right annotation where all classes are equally frequent",

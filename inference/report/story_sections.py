@@ -19,6 +19,7 @@ from ...models import KNOWN_STORIES, first_line
 from ...models.parts.classifier import PREFIX
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, of_draws
+from ..fitted.workers import are_left_out
 from ..plots.confusion_matrices import plot_groups
 from ..plots.ranking import plot_switch
 from .pictures import picture
@@ -71,14 +72,16 @@ def quantities(fit: Fitted, names: list[str], *, derived: bool) -> list[tuple[pd
         names: names of the quantities.
         derived: whether they are derived quantities; else they are parameters.
     """
-    means = fit.derived if derived else fit.parameters
+    gone = are_left_out(fit)
+    means = _known(fit.derived if derived else fit.parameters, gone)
     where = "fit.derived" if derived else "fit.parameters"
     of_dims: dict[tuple[str, ...], list[str]] = {}
     for name in names:
         of_dims.setdefault(tuple(map(str, means[name].dims)), []).append(name)
     made: list[tuple[pd.DataFrame | None, str]] = []
     for dims, same in of_dims.items():
-        what = f"{'Derived quantities' if derived else 'Parameters'}: {', '.join(same)}"
+        of_others = "; of workers who were left out nothing is known" if "worker" in dims and gone.any() else ""
+        what = f"{'Derived quantities' if derived else 'Parameters'}: {', '.join(same)}{of_others}"
         rows = int(np.prod([means[same[0]].sizes[dim] for dim in (dims if len(dims) < 2 else dims[:-1])]))
         if rows > MOST_ROWS:
             spread = "; ".join(
@@ -90,7 +93,7 @@ def quantities(fit: Fitted, names: list[str], *, derived: bool) -> list[tuple[pd
             continue
         draws = None
         if fit.has_draws and len(dims) < 2:
-            draws = fit.derived_draws(*same) if derived else fit.named_draws[same]
+            draws = _known(fit.derived_draws(*same) if derived else fit.named_draws[same], gone)
         if not dims:
             made.append((_single(means, draws, same), what))
         elif len(dims) == 1:
@@ -100,6 +103,16 @@ def quantities(fit: Fitted, names: list[str], *, derived: bool) -> list[tuple[pd
                 of_name = f"{what.split(':')[0]}: {name}, by {' × '.join(dims)}"
                 made.append((_by_many(means[name], dims), of_name))
     return made
+
+
+def _known(values: xr.Dataset, gone: np.ndarray) -> xr.Dataset:
+    """The quantities without those of workers who were left out of the fit, whose values are the prior's."""
+    if not gone.any():
+        return values
+    import xarray as xr
+
+    kept = xr.DataArray(~gone, dims="worker")
+    return values.assign({name: of.where(kept) for name, of in values.items() if "worker" in of.dims})
 
 
 def reproduce_section(subject: Subject) -> Section:

@@ -8,6 +8,8 @@ from picked_findings import findings_of
 import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import constants
 from crowdppl.inference.findings.constant_workers import constant_workers
+from crowdppl.inference.fitted.workers import are_left_out
+from crowdppl.inference.report.story_sections import quantities
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning", "ignore::crowdppl.ConvergenceWarning")
 
@@ -19,6 +21,19 @@ def crowd():
 
 def accuracy(fit, crowd):
     return (fit.posterior.argmax(1) == np.asarray(crowd.gold)).mean()
+
+
+def test_the_report_has_no_parameters_of_those_left_out_who_have_the_priors(crowd):
+    fit = cp.fit("glad", crowd.without_gold(), progress=False)
+    gone = are_left_out(fit.fitted)
+    assert {crowd.workers[int(j)] for j in np.flatnonzero(gone)} == set(range(10))
+    ((table, caption),) = (
+        found for found in quantities(fit.fitted, list(fit.parameters), derived=False) if "ability" in found[1]
+    )
+    assert "workers who were left out" in caption
+    assert (table["ability"].isna() == gone).all()
+    kept = cp.fit("glad", crowd.without_gold(), constant_workers="keep", progress=False)
+    assert not are_left_out(kept.fitted).any()
 
 
 @pytest.mark.parametrize("story", ["dawid_skene", "glad"])

@@ -13,7 +13,7 @@ from scipy.stats import dirichlet_multinomial, halfnorm
 
 import crowdppl as cp
 from crowdppl.inference.densities import augmented
-from crowdppl.inference.densities.augmented import OTHERWISE, dirichlet_rows, with_tails
+from crowdppl.inference.densities.augmented import OTHERWISE, dirichlet_rows, have_same_means, with_tails
 
 
 def test_rows_have_the_mean_and_variance_of_their_dirichlet_distribution():
@@ -217,3 +217,28 @@ def test_stories_that_take_longer_have_fewer_draws_around_their_point(monkeypatc
         for parts in ({}, {"shared_error": True, "task_difficulty": True})
     ]
     assert shapes == [(1, 200), (1, 25)]
+
+
+def test_means_are_the_same_where_two_halves_of_draws_differ_by_chance_alone():
+    rng = np.random.default_rng(0)
+    part = np.arange(200) > 99
+    draws = {"a": rng.normal(size=(200, 30)), "b": rng.normal(size=200), "c": np.ones((200, 2))}
+    assert have_same_means(draws, part)
+    assert not have_same_means(draws | {"b": draws["b"] + 0.5 * part}, part)
+
+
+def test_intervals_of_few_annotations_hold_what_the_crowd_was_drawn_with_more_often_than_those_that_remember_the_mode():
+    """Of 20 crowds of 40 tasks and 4 workers: 160 probabilities, whose share has a standard error of .03 or so."""
+    held = {"both ends": [], "the mode": []}
+    for start, most in (("both ends", augmented.MOST_STEPS), ("the mode", 10**9)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(augmented, "MOST_STEPS", most)
+            for seed in range(20):
+                annotations, actual = cp.simulate("one_coin", n_tasks=40, n_workers=4, seed=seed)
+                fit = cp.fit("one_coin", annotations.without_gold(), progress=False)
+                draws = np.asarray(fit.with_uncertainty.only.flat_draws["ability"])
+                low, high = np.quantile(draws, [0.05, 0.95], axis=0)
+                held[start].append((low <= actual["ability"]) & (actual["ability"] <= high))
+    both_ends, the_mode = (np.mean(each) for each in held.values())
+    assert the_mode + 0.05 < both_ends
+    assert 0.82 < both_ends < 0.98

@@ -409,13 +409,17 @@ class _Complete:
 
     def counted(self, tables: Parameters, reals: Parameters, latent: Latent) -> Parameters:
         """The tables' Dirichlet concentrations given the labels."""
-        slope = jax.grad(self.log_density)(tables, reals, latent)
-        return {name: jnp.maximum(table * slope[name], SMALLEST) for name, table in tables.items()}
+        return concentrations(tables, jax.grad(self.log_density)(tables, reals, latent))
 
     def prior(self, tables: Parameters, reals: Parameters) -> Parameters:
         """The tables' Dirichlet concentrations before any annotation."""
         slope = jax.grad(lambda tables: self.at(tables | self.own(reals)).log_prior_in_log_odds)(tables)
-        return {name: jnp.maximum(table * slope[name], SMALLEST) for name, table in tables.items()}
+        return concentrations(tables, slope)
+
+
+def concentrations(tables: Parameters, slope: Parameters) -> Parameters:
+    """Those of Dirichlet distributions whose log-densities in log-odds have such slopes at the tables."""
+    return {name: jnp.maximum(table * slope[name], SMALLEST) for name, table in tables.items()}
 
 
 @compiled(once=True, static=("moved",))
@@ -439,9 +443,9 @@ def _around(
             if dim in is_real:
                 along = is_real[dim].reshape(-1, *[1] * (curvature.ndim - axis - 1))
                 found[name] = jnp.where(along, found[name], jnp.inf)
-    others = {name: (table + 1 / table.shape[-1]) / 2 for name, table in tables.items()}
-    two = complete.counted(tables, reals, latent), complete.counted(others, reals, latent)
-    return found, jax.tree.map(lambda one, other: jnp.allclose(one, other, rtol=SAME, atol=SAME), *two)
+    two = {name: jnp.stack([table, (table + 1 / table.shape[-1]) / 2]) for name, table in tables.items()}
+    counts = jax.lax.map(lambda tables: complete.counted(tables, reals, latent), two) if two else two
+    return found, {name: jnp.allclose(one, other, rtol=SAME, atol=SAME) for name, (one, other) in counts.items()}
 
 
 def _given_labels(
@@ -496,11 +500,18 @@ def _given_labels(
             truth = jnp.where(on_votes, drawn_classes(of_votes, by_votes), at.drawn(of_truth))
             latent = at.latent(of_kind, truth)
         tables, reals = complete.split(own)
+        here, slopes = jax.value_and_grad(complete.log_density, (0, 1))(tables, reals, latent)
         there, accepted = trajectory(
-            of_real, lambda reals: complete.log_density(tables, reals, latent), reals, curvatures, leap, leaps
+            of_real,
+            lambda reals: complete.log_density(tables, reals, latent),
+            reals,
+            (here, slopes[1]),
+            curvatures,
+            leap,
+            leaps,
         )
         prior = complete.prior(tables, reals) if tails else {}
-        return complete.counted(tables, reals, latent), prior, complete.own(there), accepted
+        return concentrations(tables, slopes[0]), prior, complete.own(there), accepted
 
     found: tuple[Parameters, Parameters, Parameters, Array] = jax.lax.map(
         step, (draws, keys, on_votes), batch_size=at_once
@@ -562,26 +573,31 @@ def trajectory(
     key: Array,
     log_density: Callable[[Parameters], Array],
     start: Parameters,
+    at_start: tuple[Array, Parameters],
     curvatures: Parameters,
     leap: Array,
     leaps: int = LEAPS,
 ) -> tuple[Parameters, Array]:
-    """A step of Hamiltonian Monte Carlo of the parameters that have curvatures, and whether it was accepted."""
+    """A step of Hamiltonian Monte Carlo of the parameters that have curvatures, and whether it was accepted.
+
+    The log-density and its gradient at the start are given: each place that takes them is compiled by itself, which
+    costs more than a small crowd's steps.
+    """
     if not curvatures:
         return start, jnp.array(True)
     of_momentum, of_leap, of_choice = jax.random.split(key, 3)
     scale = jax.tree.map(lambda curvature: 1 / jnp.sqrt(curvature), curvatures)
     length = leap * jax.random.uniform(of_leap, minval=0.8, maxval=1.2)
 
-    def scaled_slope(reals: Parameters) -> tuple[Array, Parameters]:
-        value, slope = jax.value_and_grad(log_density)(reals)
-        return value, {name: slope[name] * scale[name] for name in scale}
+    def scaled(slope: Parameters) -> Parameters:
+        return {name: slope[name] * scale[name] for name in scale}
 
     def leapt(now: tuple[Any, ...], _: None) -> tuple[tuple[Any, ...], None]:
         reals, momentum, slope, _ = now
         momentum = jax.tree.map(lambda p, g: p + length / 2 * g, momentum, slope)
         reals = reals | {name: reals[name] + length * scale[name] * momentum[name] for name in scale}
-        value, slope = scaled_slope(reals)
+        value, slope = jax.value_and_grad(log_density)(reals)
+        slope = scaled(slope)
         return (reals, jax.tree.map(lambda p, g: p + length / 2 * g, momentum, slope), slope, value), None
 
     def energy(value: Array, momentum: Parameters) -> Array:
@@ -589,8 +605,8 @@ def trajectory(
 
     keys = dict(zip(scale, jax.random.split(of_momentum, len(scale)), strict=True))
     momentum = {name: jax.random.normal(keys[name], scale[name].shape) for name in scale}
-    value, slope = scaled_slope(start)
-    (end, last, _, there), _ = jax.lax.scan(leapt, (start, momentum, slope, value), None, leaps)
+    value, slope = at_start
+    (end, last, _, there), _ = jax.lax.scan(leapt, (start, momentum, scaled(slope), value), None, leaps)
     gained = energy(value, momentum) - energy(there, last) + ALLOWED * sum(p.size for p in momentum.values())
     accepted = jnp.log(jax.random.uniform(of_choice)) < gained  # a trajectory that ends in NaN is refused
     return jax.tree.map(lambda new, old: jnp.where(accepted, new, old), end, start), accepted
@@ -608,30 +624,34 @@ def _curvatures(slope: Callable[[Parameters], Parameters], reals: Parameters, sp
         spec: of the story.
     """
     nothing = jax.tree.map(jnp.zeros_like, reals)
-    found = {}
-    for name, real in reals.items():
-        apart = [dim in APART for dim in spec.dims[name]] + [False] * real.ndim
-        ways = [1 if apart[axis] else size for axis, size in enumerate(real.shape)]
-        if math.prod(ways) > MOST and not any(apart):
-            continue
+    apart = {name: [dim in APART for dim in spec.dims[name]] + [False] * real.ndim for name, real in reals.items()}
+    ways = {
+        name: [1 if apart[name][axis] else size for axis, size in enumerate(real.shape)] for name, real in reals.items()
+    }
+    taken = [name for name in reals if math.prod(ways[name]) <= MOST or any(apart[name])]
+    if not taken:
+        return {}
+    probed = [name for name in taken if math.prod(ways[name]) > DIRECTIONS]
+    most = max(real.ndim for real in reals.values())
+    turns: list[tuple[int, ...]] = []  # of which parameter, along which of its directions, and by which probe
+    for i, name in enumerate(taken):
+        places = itertools.product(*map(range, ways[name])) if name not in probed else [()] * PROBES
+        turns += [(i, *place, *[0] * (most - len(place)), j % PROBES) for j, place in enumerate(places)]
 
-        def along(direction: Array, name: str = name) -> Array:
-            _, change = jax.jvp(slope, (reals,), (nothing | {name: direction},))
-            return -direction * change[name]
+    def direction(name: str, place: Array, key: Array) -> Array:
+        if name in probed:
+            return jax.random.rademacher(key, nothing[name].shape, nothing[name].dtype) / math.sqrt(PROBES)
+        at = tuple(slice(None) if apart[name][axis] else place[axis] for axis in range(nothing[name].ndim))
+        return nothing[name].at[at].set(1.0)
 
-        def of_place(total: Array, place: Array, name: str = name, apart: list[bool] = apart) -> tuple[Array, None]:
-            zeros = nothing[name]
-            at = tuple(slice(None) if apart[axis] else place[axis] for axis in range(zeros.ndim))
-            return total + along(zeros.at[at].set(1.0), name), None
+    def along(total: Parameters, turn: tuple[Array, Array]) -> tuple[Parameters, None]:
+        numbers, key = turn
+        own = {name: numbers[0] == i for i, name in enumerate(taken)}
+        ahead = {name: jnp.where(own[name], direction(name, numbers[1:-1], key), 0.0) for name in taken}
+        _, change = jax.jvp(slope, (reals,), (nothing | ahead,))
+        return {name: total[name] - jnp.where(own[name], ahead[name] * change[name], 0.0) for name in taken}, None
 
-        def of_probe(total: Array, key: Array, name: str = name) -> tuple[Array, None]:
-            signs = jax.random.rademacher(key, nothing[name].shape, nothing[name].dtype)
-            return total + along(signs, name) / PROBES, None
-
-        if math.prod(ways) > DIRECTIONS:
-            total, _ = jax.lax.scan(of_probe, nothing[name], jax.random.split(jax.random.key(0), PROBES))
-        else:
-            places = np.array(list(itertools.product(*map(range, ways))), dtype=int).reshape(math.prod(ways), real.ndim)
-            total, _ = jax.lax.scan(of_place, nothing[name], jnp.asarray(places))
-        found[name] = jnp.maximum(jnp.nan_to_num(total, nan=1.0, posinf=1.0), FLATTEST)
-    return found
+    each = np.array(turns, dtype=int).reshape(len(turns), most + 2)
+    keys = jax.random.split(jax.random.key(0), PROBES)[each[:, -1]]
+    found, _ = jax.lax.scan(along, {name: nothing[name] for name in taken}, (jnp.asarray(each), keys))
+    return {name: jnp.maximum(jnp.nan_to_num(total, nan=1.0, posinf=1.0), FLATTEST) for name, total in found.items()}

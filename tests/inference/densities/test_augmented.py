@@ -174,7 +174,9 @@ def test_rows_that_take_trajectories_in_logarithms_have_their_dirichlet_distribu
         return (alpha * jnp.log(shares(reals["row"]))).sum() - 0.5 * reals["row"].mean() ** 2
 
     def step(now, key):
-        there, accepted = augmented.trajectory(key, log_density, now, {"row": alpha}, jnp.float32(0.3))
+        there, accepted = augmented.trajectory(
+            key, log_density, now, jax.value_and_grad(log_density)(now), {"row": alpha}, jnp.float32(0.3)
+        )
         return there, (shares(there["row"]), accepted)
 
     start = {"row": shares.inv(alpha / alpha.sum())}

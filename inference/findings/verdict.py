@@ -37,6 +37,7 @@ SHOWN = 5  # doubtful tasks, pairs of classes and workers that are named
 FEWEST_GOLD = 10  # gold tasks from which they speak for or against the labels
 FAR = 0.2  # by which probabilities are above the share of right labels where they are worth nothing
 MOST = 0.5  # of the labels, beyond which doubtful ones ask for care
+MANY = 1 / 3  # of the annotations, from which those of workers to be reviewed ask for care
 UNLIKELY = 0.05  # the probability by chance of a difference that is said
 TO_LABEL = 20  # tasks of which true labels are asked for
 
@@ -136,6 +137,8 @@ def verdict(of: Posterior) -> Verdict:
     unsure = annotations.n_tasks - n_sure(of)
     if trust == "yes" and unsure > MOST * annotations.n_tasks:
         trust, why = "with care", [f"Most labels are doubtful: {unsure:,} of {annotations.n_tasks:,}.", *why]
+    if trust == "yes" and annotations.named and (share := _to_review(of)) >= MANY:
+        trust, why = "with care", [f"Workers who are to be reviewed gave {share:.0%} of the annotations.", *why]
     if not why:
         why += [_agreement(of), *([UNSEEN] if annotations.gold is None else [])]
     if annotations.gold is not None:
@@ -226,6 +229,11 @@ def _labels(of: Posterior) -> tuple[str, ...]:
 
 def _more(n: int) -> str:
     return f" and {n:,} more" if n > 0 else ""
+
+
+def _to_review(of: Posterior) -> float:
+    """The share of the annotations that workers who are to be reviewed gave."""
+    return float(reviewed(of)["annotations"].sum() / max(of.annotations.n_annotations, 1))
 
 
 def _workers(of: Posterior) -> tuple[str, ...]:

@@ -132,6 +132,13 @@ def test_labels_of_which_most_are_doubtful_ask_for_care(healthy):
     assert not any("Most labels" in why for why in healthy.verdict.why)
 
 
+@pytest.mark.parametrize(("n_guessing", "trust"), [(1, "yes"), (6, "with care")])
+def test_many_annotations_of_workers_to_be_reviewed_ask_for_care(n_guessing, trust):
+    verdict = cp.fit("dawid_skene", table(0.95, n_spammers=n_guessing), progress=False).verdict
+    assert verdict.trust == trust
+    assert any("to be reviewed gave" in line for line in verdict.why) == (trust == "with care")
+
+
 def test_noise_on_few_tasks_which_is_a_note_asks_for_care():
     rng = np.random.default_rng(1)
     rows = [(t, w, "ab"[rng.integers(2)]) for t in range(20) for w in rng.choice(12, 5, replace=False)]

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from .arrays import read_only
+from .column_names import stem
 from .columns import Column, Where, encode
 from .description import count_text
 from .errors import AnnotationError, warn
@@ -184,6 +185,11 @@ def long_of_wide(
     return stacked, lambda place: f"{where(int(rows[place]))}, column {answered[place]!r}"
 
 
+def names_questions(name: str) -> bool:
+    """Return whether a column of this name may have questions: ``question``, ``Criterion``, ``question_id``."""
+    return stem(name) in NAMES
+
+
 def question_column(table: pd.DataFrame, task: str, taken: Iterable[str | None] = ()) -> str | None:
     """Return the column that names a question by its name and has several for some task; None where there is none.
 
@@ -193,7 +199,7 @@ def question_column(table: pd.DataFrame, task: str, taken: Iterable[str | None] 
         taken: columns that are something else.
     """
     for name in table.columns:
-        if str(name).casefold() in NAMES and name != task and name not in set(taken):
+        if names_questions(str(name)) and name != task and name not in set(taken):
             known = table[[task, name]].dropna().astype(str).drop_duplicates()
             if known[task].duplicated().any() and known[name].nunique() <= MOST_QUESTIONS:
                 return str(name)

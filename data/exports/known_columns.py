@@ -7,15 +7,18 @@ from typing import Any
 
 import pandas as pd
 
-from ..column_names import NAMES, likely_columns, missing_column, named_for, one_column
+from ..column_names import NAMES, is_identifier, likely_columns, missing_column, named_for, one_column
 from ..description import count_text
 from ..errors import AnnotationError
+from ..questions import names_questions
 from ..text import convert_text
 from .asked import INFER
 
 ROLES = tuple(NAMES)
 NEEDED = ("task", "worker", "label")
 FEW_ANSWERS = 20  # values at the most of a column that may answer a question
+REPEATED = 2  # rows for each worker and question, from which on the question alone is hardly the task
+NEARLY = 0.9  # of the rows differ in task, question and worker
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,57 @@ def find_roles(columns: Sequence[Any], given: Mapping[str, Any], what: str, tabl
         found[role] = _inferred(role, [name for name in names if name not in found.values()], names, what)
         guessed += [role] if found[role] not in (None, role) else []
     return Roles(**found, guessed=tuple(guessed))  # type: ignore[arg-type]
+
+
+def with_task_of_questions(roles: Roles, table: pd.DataFrame, what: str, taken: Sequence[str | None] = ()) -> Roles:
+    """Return the roles with the task that questions were asked about, where a column of questions was taken for it.
+
+    A column of identifiers is that task where workers answer a question again and again, and each once for each
+    identifier, while an identifier stands in several rows. It is taken where most have several workers, and one
+    question or fewer questions than there are identifiers; otherwise it may as well be the number of a session.
+
+    Args:
+        roles: as :func:`find_roles` returns them.
+        table: with a row for each annotation.
+        what: it, for messages.
+        taken: columns that are something else.
+
+    Raises:
+        AnnotationError: it may be either, or there are several such columns.
+    """
+    question, worker = roles.task, [] if roles.worker is None else [roles.worker]
+    if "task" not in roles.guessed or not names_questions(question):
+        return roles
+    others = {roles.worker, roles.label, roles.seconds, roles.gold, question, *taken}
+    found = [str(name) for name in table.columns if name not in others and is_identifier(str(name))]
+    known = table[[*found, question, *worker, roles.label]].astype(str).drop_duplicates()
+    if len(known) < REPEATED * len(known[[question, *worker]].drop_duplicates()):
+        return roles
+    found = [name for name in found if _may_be_asked_about(known, name, question, worker)]
+    sure = [name for name in found if worker and _are_asked_about(known, name, question, worker[0])]
+    if not found:
+        return roles
+    if len(sure) == 1:
+        return replace(roles, task=sure[0])
+    asked = " or ".join(f"task={name!r}" for name in sure or found)
+    raise AnnotationError(
+        f"{what}: {question!r} may be the task, or a question that is asked about each of another column: say "
+        f"task={question!r}, or {asked} with question={question!r}"
+    )
+
+
+def _may_be_asked_about(known: pd.DataFrame, name: str, question: str, worker: list[str]) -> bool:
+    """Whether identifiers stand in several rows each, with few of the same worker and question."""
+    cells = len(known[[name, question, *worker]].drop_duplicates())
+    return 1 < known[name].nunique() < len(known) and (cells >= NEARLY * len(known) or not worker)
+
+
+def _are_asked_about(known: pd.DataFrame, name: str, question: str, worker: str) -> bool:
+    """Whether most identifiers have several workers, and one question or fewer questions than there are of them."""
+    each = known.groupby(name)[[question, worker]].nunique()
+    return bool((each[worker] > 1).mean() > 0.5) and (
+        bool((each[question] == 1).all()) or known[question].nunique() < len(each)
+    )
 
 
 def _inferred(role: str, free: Sequence[str], names: Sequence[str], what: str) -> str | None:

@@ -39,7 +39,7 @@ from .form_tables import Form, answers_of, form_roles
 from .gathered import Held
 from .harness_logs import is_beside
 from .json_tools import read_mapping, read_records
-from .known_columns import Roles, find_roles, gold_column, gold_in
+from .known_columns import Roles, find_roles, gold_column, gold_in, with_task_of_questions
 from .llm_judge import ERROR, are_judged_pairs, pairs_judged
 from .opening import (
     PARQUET,
@@ -361,6 +361,7 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
     names = [name for name in frame.columns if name not in (*answers, question)]
     roles = find_roles([*names, "label"] if answers else names, asked.roles, what, None if answers else frame)
     if asked.looks:
+        roles = with_task_of_questions(roles, frame, what, [asked.count, asked.options.get("when")])
         taken = (roles.worker, roles.label, roles.seconds, roles.gold)
         question = question_column(frame, roles.task, taken)
     if answers:

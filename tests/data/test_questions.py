@@ -88,6 +88,65 @@ def test_read_finds_the_column_of_questions_and_says_so(name, capsys):
     assert f"question {name!r}" in capsys.readouterr().err
 
 
+def asked_about(task: str, question: str = "question") -> pd.DataFrame:
+    """Answers of each worker to each question about each of some things, whose columns have other names."""
+    table = long().rename(columns={"task": task, "question": question, "label": "answer"})
+    return table[[task, "worker", question, "answer"]]
+
+
+@pytest.mark.parametrize("task", ["response_id", "conversation ID", "turnId"])
+@pytest.mark.parametrize("question", ["question", "question_id"])
+def test_read_takes_for_the_task_what_questions_are_asked_about(task, question, capsys):
+    """The questions were the tasks, and the answers to one about all things were repeated annotations."""
+    table = asked_about(task, question)
+    annotations = cp.read(table)
+    assert f"(task {task!r}, label 'answer', question {question!r})" in capsys.readouterr().err
+    assert list(annotations.questions) == QUESTIONS
+    assert annotations.n_tasks == len(table[[task, question]].value_counts())
+    assert cells(annotations) == cells(cp.read(table, task=task, question=question, tell=False))
+
+
+def test_read_takes_answers_to_many_questions_for_the_tasks(capsys):
+    """Answers of several models to a question are judged, each answer to one question."""
+    rows = [(f"q{i // 5}", f"q{i // 5}-{i % 5}", f"w{j}", (i + j) % 2) for i in range(40) for j in range(3)]
+    annotations = cp.read(pd.DataFrame(rows, columns=["question_id", "answer_id", "judge", "verdict"]))
+    assert "task 'answer_id'" in capsys.readouterr().err
+    assert annotations.n_tasks == 40
+    assert not annotations.questions
+
+
+def test_read_asks_whether_questions_are_the_tasks_where_the_other_column_may_number_sessions():
+    """Each session has one worker, as has each submission of a form."""
+    table = asked_about("response_id")
+    table["response_id"] = table["worker"] + table["response_id"]
+    both = r"say task='question', or task='response_id' with question='question'"
+    with pytest.raises(cp.AnnotationError, match=both):
+        cp.read(table, tell=False)
+    with pytest.raises(cp.AnnotationError, match=both):
+        cp.read(asked_about("response_id"), worker=None, tell=False)
+    assert len(cp.read(table, task="question", tell=False).tasks) == len(QUESTIONS)
+    assert list(cp.read(table, task="response_id", tell=False).questions) == QUESTIONS
+    second = asked_about("response_id").assign(turn_id=asked_about("response_id")["response_id"] + "b")
+    with pytest.raises(cp.AnnotationError, match=r"task='response_id' or task='turn_id' with"):
+        cp.read(second, tell=False)
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_read_keeps_questions_as_tasks_where_no_column_can_be_what_they_are_about(repeats):
+    """A number of the row, one of the worker's, and one of a table that has each answer once."""
+    rows = [(f"q{i}", f"w{j}", (i + j + r) % 2, r) for r in range(repeats) for i in range(20) for j in range(4)]
+    table = pd.DataFrame(rows, columns=["question", "worker", "answer", "wave"])
+    others = {
+        "row_id": range(len(table)),
+        "country_id": table["worker"].str[1].astype(int) // 2,
+        "topic_id": table["question"].str[1:].astype(int) // 5,
+    }
+    for name, column in others.items():
+        annotations = cp.read(table.drop(columns="wave").assign(**{name: column}), tell=False)
+        assert list(annotations.tasks) == [f"q{i}" for i in range(20)]
+        assert not annotations.questions
+
+
 def test_read_leaves_a_column_that_is_the_content_of_tasks():
     table = long()[lambda frame: frame["question"] == "fluency"]
     assert not cp.read(table.assign(question="what of " + table["task"]), tell=False).questions

@@ -31,6 +31,7 @@ TAIL = 0.01  # of both sides, for all workers
 MUCH = 0.15  # share of the annotations that those who changed give, from which it is warned
 SHOWN = 3
 DATES = 1e8, 1e11  # numbers between these are taken for seconds since 1970 where a text says when
+UNITS = 86400.0, 3600.0, 60.0, 1.0  # seconds of a day, an hour, a minute and a second
 
 
 class Halves(NamedTuple):
@@ -38,7 +39,7 @@ class Halves(NamedTuple):
 
     Args:
         workers: who were looked at, ``(W,)``.
-        since: when the later half begins, ``(W,)``.
+        since: when the later half begins, of dates the roundest after the earlier half, ``(W,)``.
         n: annotations that are looked at, ``(W, 2)``.
         right: their mean probability to be right by the others, ``(W, 2)``.
         tail: probability of as large a change where nobody changes, times W: ``(W,)``.
@@ -76,14 +77,16 @@ def changed(of: Labels) -> Iterator[Said]:
             for right, n in zip(found.right[place], found.n[place].tolist(), strict=True)
             for low, high in [wilson(right, n, INTERVAL)]
         )
-        said.append(f"{name_quoted(name)} was right in {early} before {_date(found.since[place])} and in {late} since")
+        said.append(
+            f"{name_quoted(name)} was right in {early} before {date_text(found.since[place])} and in {late} since"
+        )
     others = f"; so it is with {count_text(len(order) - SHOWN, 'other worker')}" if len(order) > SHOWN else ""
     share = float(np.isin(np.asarray(crowd.given.worker), found.workers[order]).mean())
     yield Said(
         f"workers changed, by the labels that the others give: {'; '.join(said)}{others}. Each counts as equally good "
         "all the time",
         "take each for two workers: in table = annotations.to_frame() give the later annotations another name, "
-        f"table.loc[(table['worker'] == {names[0]!r}) & (table['when'] >= {since[0]!r}), 'worker'] = 'the same, later'"
+        f"table.loc[(table['worker'] == {names[0]!r}) & ({_from(since[0])}), 'worker'] = 'the same, later'"
         ", and fit again",
         {
             "workers": names,
@@ -136,7 +139,7 @@ def halves(given: Annotations, posterior: np.ndarray, tables: np.ndarray) -> Hal
             change = residual[late].mean() - residual[early].mean()
             variance = residual[own].var(ddof=1) * (1 / len(early) + 1 / len(late))
             each = [(len(half), right[half].mean()) for half in (early, late)]
-            found.append((j, when[late[0]], *zip(*each, strict=True), change, variance))
+            found.append((j, round_start(when[early[-1]], when[late[0]]), *zip(*each, strict=True), change, variance))
     if len(found) < WORKERS:
         return Halves(*(np.zeros(shape) for shape in (0, 0, (0, 2), (0, 2), 0)))
     workers, since, sizes, shares, change, variance = (np.array(column) for column in zip(*found, strict=True))
@@ -152,8 +155,22 @@ def _sums(values: np.ndarray, code: np.ndarray) -> np.ndarray:
     return np.stack([np.bincount(code, column) for column in values.T], axis=1)
 
 
-def _date(when: float) -> str:
+def date_text(when: float) -> str:
     """Return a time in words: a date where its number is one of seconds since 1970."""
+    if not DATES[0] < when < DATES[1]:
+        return f"{when:g}"
+    return str(pd.Timestamp(when, unit="s").floor("us")).removesuffix(" 00:00:00").removesuffix(":00")
+
+
+def round_start(before: float, first: float) -> float:
+    """Return the roundest date after one time and not after another, or the latter where they are no dates."""
+    if not DATES[0] < first < DATES[1]:
+        return first
+    return next((rounded for unit in UNITS if (rounded := first // unit * unit) > before), first)
+
+
+def _from(when: float) -> str:
+    """Return the condition on rows of a table that they are not before a time, in Python."""
     if DATES[0] < when < DATES[1]:
-        return f"{pd.Timestamp(when, unit='s'):%Y-%m-%d %H:%M}"
-    return f"{when:g}"
+        return f"pd.to_datetime(table['when'], unit='s') >= {date_text(when)!r}"
+    return f"table['when'] >= {when!r}"

@@ -51,6 +51,7 @@ from ..fitted.posterior import Posterior
 from .constant_workers import CHOOSES, NEARLY
 from .facts import listed
 from .look import findings
+from .of_time import date_text
 from .register import once
 
 SAYS_NOTHING = "says next to nothing of the true class"
@@ -77,7 +78,8 @@ def review(of: Posterior | Fitted) -> pd.DataFrame:
     """Return which workers to review, and why.
 
     The reasons are those above, with their probability; that a worker gives one class whatever the task
-    (:mod:`.constant_workers`), or may copy others (:mod:`.copies`), as the findings say.
+    (:mod:`.constant_workers`), may copy others (:mod:`.copies`), or changed over time (:mod:`.of_time`), as the
+    findings say.
 
     Args:
         of: a fit of a story, an average, or labels by a rule, whose annotations are in memory and name workers.
@@ -180,6 +182,11 @@ def _by_findings(of: Posterior | Fitted) -> dict[str, str]:
                     others = [other for other in names if other != name]
                     said = f"may copy, or be copied by, {listed(others)}: {group['within']:.0%} the same{asked}"
                     reasons.setdefault(name_text(name), said)
+        elif finding.code == "changed":
+            each = zip(*(finding.values[name] for name in ("workers", "right", "since")), strict=True)
+            for name, (early, late), since in each:
+                said = f"changed: right in {early:.0%} before {date_text(since)} and in {late:.0%} since"
+                reasons.setdefault(name_text(name), said)
     return reasons
 
 

@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import crowdppl
 from picked_findings import findings_of, found_of_crowd
 
 import crowdppl as cp
+from crowdppl.inference.findings.of_time import date_text, round_start
 
 
 def crowd(n_tasks=200, n_workers=8, tired=(0,), late=0.45, seed=0, early=0.85):
@@ -40,7 +42,7 @@ def test_a_worker_who_became_worse_is_named_with_both_shares_and_the_remedy_take
     assert f"'w0' was right in {early:.0%} (" in finding.text
     assert "before 2024-03-01 05:00" in finding.text
 
-    names = {"table": annotations.to_frame(), "annotations": annotations}
+    names = {"table": annotations.to_frame(), "annotations": annotations, "pd": pd}
     exec(finding.remedy.split("another name, ")[1].removesuffix(", and fit again"), names)
     split = names["table"]
     assert (split["worker"] == "the same, later").sum() == 100
@@ -50,6 +52,42 @@ def test_a_worker_who_became_worse_is_named_with_both_shares_and_the_remedy_take
     (hidden,) = findings_of(renamed, "changed")
     assert "w0" not in hidden.sentence
     assert hidden.values["workers"] == [renamed.annotations.workers[0]]
+
+
+def test_terminal_table_of_workers_report_and_python_say_who_changed_in_the_same_words(tmp_path):
+    crowd()[0].to_csv(tmp_path / "a.csv", index=False)
+    done = crowdppl("fit", tmp_path / "a.csv", "--when", "at", "--out", tmp_path / "fit")
+    assert done.exit_code == 0, done.output
+    workers = pd.read_csv(tmp_path / "fit" / "workers.csv", index_col="worker", keep_default_na=False)
+    assert workers.index[workers["review"]].tolist() == ["w0"]
+    reason = workers.loc["w0", "reason"]
+    fit = cp.load_fit(tmp_path / "fit")
+    (finding,) = findings_of(fit, "changed")
+    ((early, late),) = finding.values["right"]
+    assert reason == f"changed: right in {early:.0%} before 2024-03-01 05:00 and in {late:.0%} since"
+    assert fit.verdict.trust == "with care"
+    assert "'w0' was right in" in fit.verdict.why[0]
+    fit.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for said in (" ".join(done.output.split()), str(fit.verdict), page):
+        assert f"w0: {reason}" in said
+        assert "no check warns" not in said
+
+
+@pytest.mark.parametrize(
+    ("before", "first", "shown"),
+    [
+        ("2024-03-01 23:00", "2024-03-02 07:12", "2024-03-02"),
+        ("2024-03-02 06:30", "2024-03-02 07:12", "2024-03-02 07:00"),
+        ("2024-03-02 07:12:10", "2024-03-02 07:12:40.5", "2024-03-02 07:12:40"),
+        ("2024-03-02 07:12:40.25", "2024-03-02 07:12:40.5", "2024-03-02 07:12:40.500000"),
+    ],
+)
+def test_the_later_half_begins_at_a_round_date_that_parts_it_from_the_earlier(before, first, shown):
+    early, late = (pd.Timestamp(time).timestamp() for time in (before, first))
+    assert early < round_start(early, late) <= late
+    assert date_text(round_start(early, late)) == shown
+    assert round_start(11.0, 12.5) == 12.5
 
 
 def test_many_who_change_are_a_warning_and_the_rest_is_not_named():

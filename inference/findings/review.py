@@ -79,7 +79,7 @@ def review(of: Posterior | Fitted) -> pd.DataFrame:
 
     The reasons are those above, with their probability; that a worker gives one class whatever the task
     (:mod:`.constant_workers`), may copy others (:mod:`.copies`), or changed over time (:mod:`.of_time`), as the
-    findings say.
+    findings say. Several that hold are said after each other, except that one class whatever the task says enough.
 
     Args:
         of: a fit of a story, an average, or labels by a rule, whose annotations are in memory and name workers.
@@ -93,10 +93,13 @@ def review(of: Posterior | Fitted) -> pd.DataFrame:
 @once
 def _review(of: Posterior | Fitted) -> pd.DataFrame:
     annotations = of.annotations
-    reasons = _by_findings(of)
-    for worker, said in spammers(of).items():
-        reasons.setdefault(name_text(worker), said)
-    reason = np.array([reasons.get(name_text(name), "") for name in annotations.workers], object)
+    found = _by_findings(of)
+    wrong = {name_text(worker): said for worker, said in spammers(of).items()}
+    reasons = []
+    for name in map(name_text, annotations.workers):
+        others = (of_kind.get(name) for of_kind in (wrong, found["copies"], found["changed"]))
+        reasons.append(found["constant_workers"].get(name) or "; ".join(filter(None, others)))
+    reason = np.array(reasons, object)
     return pd.DataFrame({"review": reason != "", "reason": reason}, annotations.workers.to_index("worker"))
 
 
@@ -159,10 +162,11 @@ def _shown(probability: float) -> str:
     return f"{probability:.2f}" if probability < 0.995 else "> 0.99"
 
 
-def _by_findings(of: Posterior | Fitted) -> dict[str, str]:
-    """By worker the reason that a finding gives."""
-    reasons: dict[str, str] = {}
+def _by_findings(of: Posterior | Fitted) -> dict[str, dict[str, str]]:
+    """By code of findings, and by worker, the reason that they give."""
+    found: dict[str, dict[str, str]] = {"constant_workers": {}, "copies": {}, "changed": {}}
     for finding in findings(of):
+        reasons = found.get(finding.code, {})
         if finding.code == "constant_workers":
             gone = finding.values.get("left_out", False)
             constant, on = finding.values["workers"], finding.values.get("questions")
@@ -186,8 +190,8 @@ def _by_findings(of: Posterior | Fitted) -> dict[str, str]:
             each = zip(*(finding.values[name] for name in ("workers", "right", "since")), strict=True)
             for name, (early, late), since in each:
                 said = f"changed: right in {early:.0%} before {date_text(since)} and in {late:.0%} since"
-                reasons.setdefault(name_text(name), said)
-    return reasons
+                reasons[name_text(name)] = said
+    return found
 
 
 def probabilities(of: Posterior) -> np.ndarray:

@@ -61,6 +61,23 @@ def test_each_kind_of_spammer_is_named_and_nobody_else(kind, story):
     assert all(said in reason or (kind == "constant" and "whatever the task" in reason) for reason in reasons)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_who_names_the_same_wrong_class_as_others_is_said_to_be_wrong_before_they_may_copy():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 300)
+    label = np.where(rng.random((300, 10)) < 0.8, truth[:, None], (truth[:, None] + rng.integers(1, 3, (300, 10))) % 3)
+    label[:, :3] = np.where(rng.random((300, 3)) < 0.95, (truth[:, None] + 1) % 3, truth[:, None])
+    task, worker = np.nonzero(rng.random(label.shape).argsort(1).argsort(1) < 5)
+    frame = pd.DataFrame({"task": task, "worker": worker, "label": label[task, worker]})
+    fit = fitted(cp.Annotations.from_frame(frame, ordered=False))
+    found = review(fit)
+    (copies,) = [each.values["workers"] for each in fit.findings if each.code == "copies"]
+    assert set(copies) <= set(found.index[found["review"]]) == {0, 1, 2}
+    for worker, reason in found["reason"][found["review"]].items():
+        assert reason.startswith(BELOW_CHANCE)
+        assert ("; may copy, or be copied by, " in reason) == (worker in copies)
+
+
 def test_of_many_annotations_as_many_of_each_worker_name_the_same_workers(monkeypatch):
     fit = fitted(crowd("adversarial"))
     every = probabilities(Posterior.of(fit.fitted))

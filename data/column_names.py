@@ -32,6 +32,9 @@ NAMES: dict[str, tuple[str, ...]] = {
 CONTENT = ("text", "sentence", "image", "document", "question", "input", "prompt")
 """Names of tasks that may as well be their content, where another column names them."""
 
+HARDLY_REPEATED = 0.9
+"""Share of the rows from which on so many different values are hardly those of tasks, workers or labels."""
+
 TIMES = ("time", "duration", "elapsed")
 """Names that may be those of times, in seconds or not."""
 
@@ -180,7 +183,7 @@ def likely_columns(table: pd.DataFrame, roles: Sequence[str], taken: Sequence[st
     """Return by role the column that has such values: no guess to go by, but one to ask about.
 
     Labels are the column of the fewest values, and tasks that of the most, where each stands more than once. Of more
-    columns than roles those are left out that cannot be: of one value, or of another in every row, such as times.
+    columns than roles those are left out that cannot be: of one value, or of another in nearly every row, as times.
 
     Args:
         table: a row for each annotation.
@@ -193,7 +196,7 @@ def likely_columns(table: pd.DataFrame, roles: Sequence[str], taken: Sequence[st
     """
     sizes = {str(name): table[name].map(str).nunique() for name in table.columns if str(name) not in taken}
     if len(sizes) > len(roles):
-        sizes = {name: size for name, size in sizes.items() if 1 < size < len(table)}
+        sizes = {name: size for name, size in sizes.items() if 1 < size < HARDLY_REPEATED * len(table)}
     if len(sizes) != len(roles) or len(set(sizes.values())) < len(sizes):
         return {}
     in_order = sorted(sizes, key=lambda name: sizes[name])
@@ -227,6 +230,7 @@ def missing_column(
     text = f"{what} has no column {name!r}; its columns are {', '.join(map(repr, names)) or 'none'}."
     free = [each for each in names if each not in taken]
     like = [each for each in free if role in NAMES and is_name_of(each, role)]
+    like += [each for each in free if role in NAMES and is_name_of(each.rpartition(".")[2], role)]
     like += [each for each in free if role == "seconds" and plain(each) in TIMES]
     near = nearest(name, free) or next(iter(like), None)
     if near:

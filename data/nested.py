@@ -3,7 +3,8 @@
 Such records have lists side by side, lists of dictionaries, or a dictionary by judge.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,20 @@ def flat_records(records: Records, what: str, named: Iterable[Any] = ()) -> list
         return own
     _refuse_criteria(records, own, what)
     return [flat for number, record in enumerate(records) for flat in _flat(record, own[number], what, number)]
+
+
+def places_in(records: Records) -> list[str]:
+    """Return the places of single values in dictionaries that most records have, such as ``output.parsed.label``."""
+    found = Counter(place for record in records for place in _places(record))
+    return [place for place, n in found.items() if n > len(records) / 2]
+
+
+def _places(record: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            yield from _places(value, f"{before}{name}.")
+        elif before and _is_scalar(value):
+            yield f"{before}{name}"
 
 
 def _opened(records: Records, named: Sequence[str]) -> list[dict[str, Any]]:

@@ -37,7 +37,13 @@ class Roles:
         return ", ".join(f"{role} {getattr(self, role)!r}" for role in self.guessed)
 
 
-def find_roles(columns: Sequence[Any], given: Mapping[str, Any], what: str, table: pd.DataFrame | None = None) -> Roles:
+def find_roles(
+    columns: Sequence[Any],
+    given: Mapping[str, Any],
+    what: str,
+    table: pd.DataFrame | None = None,
+    places: Sequence[str] = (),
+) -> Roles:
     """Return the columns by role: as given, of the role's own name, or the one whose name is known for it.
 
     Args:
@@ -45,11 +51,13 @@ def find_roles(columns: Sequence[Any], given: Mapping[str, Any], what: str, tabl
         given: by role a column, None for none, or `INFER`.
         what: the table, for messages.
         table: it, for messages that ask for a column by what is in it.
+        places: what may be named as a column, and is none yet.
 
     Raises:
         AnnotationError: a column that was given is not there, two may be meant, or none.
     """
     names = [str(column) for column in columns]
+    listed = list(dict.fromkeys([*names, *places]))
     found: dict[str, str | None] = {}
     for role in ROLES:
         asked = given.get(role, INFER)
@@ -61,7 +69,7 @@ def find_roles(columns: Sequence[Any], given: Mapping[str, Any], what: str, tabl
                 f"{role}={asked!r}: one column is needed; make it of several, such as table[{role!r}] = {one}"
             )
         if asked is not None and asked not in names:
-            raise missing_column(asked, role, names, what)
+            raise missing_column(asked, role, listed, what)
         found[role] = asked
     free = [name for name in names if name not in found.values()]
     unknown = [role for role in NEEDED if role not in found and role not in names and not named_for(role, free)]
@@ -70,7 +78,7 @@ def find_roles(columns: Sequence[Any], given: Mapping[str, Any], what: str, tabl
     asked = [] if table is None or "label" not in unknown else _alike(table[[n for n in names if n not in taken]])
     wide = f" Where each of the columns answers a question about the task: question={asked}." * (len(asked) > 1)
     if likely or len(unknown) > 1:
-        lacking = missing_column(unknown[0], unknown[0], names, what, others=unknown[1:], likely=likely, taken=taken)
+        lacking = missing_column(unknown[0], unknown[0], listed, what, others=unknown[1:], likely=likely, taken=taken)
         raise AnnotationError(f"{lacking}{wide}")
     if wide:
         raise AnnotationError(f"{missing_column('label', 'label', names, what, taken=names)}{wide}")
@@ -81,7 +89,7 @@ def find_roles(columns: Sequence[Any], given: Mapping[str, Any], what: str, tabl
         if role in found.values():
             other = next(other for other, name in found.items() if name == role)
             raise AnnotationError(f"column {role!r} is given for both {role}= and {other}=; name a column for each")
-        found[role] = _inferred(role, [name for name in names if name not in found.values()], names, what)
+        found[role] = _inferred(role, [name for name in names if name not in found.values()], listed, what, found)
         guessed += [role] if found[role] not in (None, role) else []
     return Roles(**found, guessed=tuple(guessed))  # type: ignore[arg-type]
 
@@ -137,7 +145,9 @@ def _are_asked_about(known: pd.DataFrame, name: str, question: str, worker: str)
     )
 
 
-def _inferred(role: str, free: Sequence[str], names: Sequence[str], what: str) -> str | None:
+def _inferred(
+    role: str, free: Sequence[str], names: Sequence[str], what: str, found: Mapping[str, str | None]
+) -> str | None:
     """The column of a role among those that have none yet."""
     if role in free:
         return role
@@ -145,9 +155,9 @@ def _inferred(role: str, free: Sequence[str], names: Sequence[str], what: str) -
     if role not in NEEDED:
         return candidates[0] if candidates else None
     if role == "worker" and not candidates and len(free) > 2:
-        lacking = missing_column(role, role, names, what, taken={*names} - {*free})
+        lacking = missing_column(role, role, names, what, taken=found.values())
         raise AnnotationError(f"{lacking} Where each worker has a column of labels, pass columns='workers'.")
-    return one_column(role, candidates, names, what, {*names} - {*free})
+    return one_column(role, candidates, names, what, list(found.values()))
 
 
 def _alike(table: pd.DataFrame) -> list[str]:

@@ -5,7 +5,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from ..frames import is_frame, read_parquet_table, read_text_table, row_and_line
 from ..json_files import read_json
 from ..kinds import listed_classes
 from ..long import csv_fields, long_fields
-from ..nested import flat_records
+from ..nested import flat_records, places_in
 from ..numbers import truth_value
 from ..questions import question_column
 from ..repeats import n_repeated
@@ -83,6 +83,7 @@ class Table:
     what: str  # what messages call it
     where: Where | None = None  # says where a row is, for messages
     path: Path | None = None  # the text file that it was read from; None for tables that have types of their own
+    places: Sequence[str] = ()  # in dictionaries of the records that it was made of, each a column where it is named
 
 
 def read_if_needed(data: Any, *, tell: bool = True) -> Any:
@@ -359,7 +360,9 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
     if lacking := [name for name in answers if name not in frame.columns]:
         raise missing_column(lacking[0], "question", frame.columns, what)
     names = [name for name in frame.columns if name not in (*answers, question)]
-    roles = find_roles([*names, "label"] if answers else names, asked.roles, what, None if answers else frame)
+    roles = find_roles(
+        [*names, "label"] if answers else names, asked.roles, what, None if answers else frame, table.places
+    )
     if asked.looks:
         roles = with_task_of_questions(roles, frame, what, [asked.count, asked.options.get("when")])
         taken = (roles.worker, roles.label, roles.seconds, roles.gold)
@@ -407,7 +410,7 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
         raise AnnotationError(f"{what}: the list is empty; a record for each annotation is needed")
     of_pairs = are_judged_pairs(content[0])
     frame = pd.DataFrame(content if of_pairs else flat_records(content, what, list(asked.roles.values())))
-    return _from_table(Table(frame, what), asked)
+    return _from_table(Table(frame, what, places=places_in(content)), asked)
 
 
 def _only_records(content: Mapping[str, Any]) -> list[Any] | None:

@@ -304,6 +304,35 @@ def test_all_columns_of_unknown_names_are_asked_for_at_once(tmp_path):
         cp.read(path, task="Aufgabe")
 
 
+def test_places_in_dictionaries_are_listed_where_a_column_is_lacking_and_the_likely_one_is_named(tmp_path):
+    """They were not, though --label result.verdict would have done."""
+    records = [
+        {"sample_id": f"s{i}", "judge": {"name": j, "version": 1}, "result": {"verdict": i % 2, "why": {"text": "so"}}}
+        for i in range(9)
+        for j in "ab"
+    ]
+    records[0]["result"] |= {"rare": 1}
+    path = tmp_path / "evals.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    places = r"'judge.version', 'result.verdict', 'result.why.text'\. Did you mean label='result.verdict'\?"
+    with pytest.raises(AnnotationError, match=places):
+        cp.read(path)
+    assert cp.read(path, label="result.verdict", tell=False).n_annotations == 18
+    of_judges = [record | {"label": 1, "judge": None, "by": record["judge"] | {"judge": "a"}} for record in records]
+    for record in of_judges:
+        del record["judge"]
+    with pytest.raises(AnnotationError, match=r"Did you mean worker='by.judge'\?"):
+        cp.read(of_judges)
+
+
+def test_the_only_column_that_can_be_the_label_is_named_beside_times():
+    """Times of which a few stand twice looked like labels, too."""
+    rows = [(f"doc {i}", f"ann{j}", ["bad", "good"][i % 2], f"10:{i:02}:{j}") for i in range(30) for j in range(3)]
+    table = pd.DataFrame(rows, columns=["Doc ID", "Annotator", "Sentiment", "Timestamp"])
+    with pytest.raises(AnnotationError, match=r"By what is in them: label='Sentiment'\?"):
+        cp.read(pd.concat([table, table[:5]]))
+
+
 def test_columns_of_a_rubric_are_asked_about_where_the_column_of_tasks_has_another_name_too():
     table = pd.DataFrame(
         [(f"s{i}", f"r{j}", 1 + (i + j) % 3, 1 + i % 3) for i in range(6) for j in range(3)],

@@ -13,6 +13,10 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (rf"\b({_COLUMNS})='COL'", r"--\1 COL"),
     (r"\bworker=None\b", "--no-worker"),
     (
+        r"(another name): table = annotations\.to_frame\(\)",
+        r"\1 in Python: import crowdppl as cp, pandas as pd; table = cp.load_fit('DIR').annotations.to_frame()",
+    ),
+    (
         rf"\b({_COLUMNS}|{_OF_FILES})=('[^']*'|\"[^\"]*\")",
         r"--\1 \2",
     ),
@@ -116,6 +120,10 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (r"\bcp\.(\w+)\(fit\b", r"in Python cp.\1(cp.load_fit('DIR')"),
     (r"(?<![\w./])fit\.(?!json\b)([a-z_]+)\b(\([^)]*\))?", r"cp.load_fit('DIR').\1\2 in Python"),
+    (
+        r"; and fit the table, --when 'when'",
+        "; table.to_csv('two.csv', index=False); and crowdppl fit two.csv --when when",
+    ),
 )
 
 _MENDS = (r"\b(?:By what is in them:|Did you mean|pass) ((?:--\w+ {0} ?)+)", r"(--missing {0}) leaves")

@@ -83,11 +83,11 @@ def changed(of: Labels) -> Iterator[Said]:
     others = f"; so it is with {count_text(len(order) - SHOWN, 'other worker')}" if len(order) > SHOWN else ""
     share = float(np.isin(np.asarray(crowd.given.worker), found.workers[order]).mean())
     yield Said(
-        f"workers changed, by the labels that the others give: {'; '.join(said)}{others}. Each counts as equally good "
-        "all the time",
-        "take each for two workers: in table = annotations.to_frame() give the later annotations another name, "
-        f"table.loc[(table['worker'] == {names[0]!r}) & ({_from(since[0])}), 'worker'] = 'the same, later'"
-        ", and fit again",
+        f"workers changed, by the labels that the others give: {'; '.join(said)}{others}",
+        "each counts as equally good all the time; to take one for two, give the later annotations another name: "
+        "table = annotations.to_frame(); "
+        f"table.loc[(table['worker'] == {names[0]!r}) & ({_from(since[0])}), 'worker'] = 'the same, later'; "
+        "and fit the table, when='when'",
         {
             "workers": names,
             "since": since,
@@ -172,5 +172,5 @@ def round_start(before: float, first: float) -> float:
 def _from(when: float) -> str:
     """Return the condition on rows of a table that they are not before a time, in Python."""
     if DATES[0] < when < DATES[1]:
-        return f"pd.to_datetime(table['when'], unit='s') >= {date_text(when)!r}"
+        return f"table['when'] >= pd.Timestamp({date_text(when)!r}).timestamp()"
     return f"table['when'] >= {when!r}"

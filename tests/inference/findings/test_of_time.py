@@ -1,5 +1,7 @@
 """Workers who change over time are named, with what they were before and since; harder tasks name nobody."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -43,7 +45,7 @@ def test_a_worker_who_became_worse_is_named_with_both_shares_and_the_remedy_take
     assert "before 2024-03-01 05:00" in finding.text
 
     names = {"table": annotations.to_frame(), "annotations": annotations, "pd": pd}
-    exec(finding.remedy.split("another name, ")[1].removesuffix(", and fit again"), names)
+    exec(finding.remedy.split("another name: ")[1].removesuffix("; and fit the table, when='when'"), names)
     split = names["table"]
     assert (split["worker"] == "the same, later").sum() == 100
     two = cp.fit("dawid_skene", cp.Annotations.from_frame(split, when="when"), progress=False)
@@ -54,7 +56,7 @@ def test_a_worker_who_became_worse_is_named_with_both_shares_and_the_remedy_take
     assert hidden.values["workers"] == [renamed.annotations.workers[0]]
 
 
-def test_terminal_table_of_workers_report_and_python_say_who_changed_in_the_same_words(tmp_path):
+def test_terminal_table_of_workers_report_and_python_say_who_changed_in_the_same_words(tmp_path, monkeypatch):
     crowd()[0].to_csv(tmp_path / "a.csv", index=False)
     done = crowdppl("fit", tmp_path / "a.csv", "--when", "at", "--out", tmp_path / "fit")
     assert done.exit_code == 0, done.output
@@ -67,6 +69,12 @@ def test_terminal_table_of_workers_report_and_python_say_who_changed_in_the_same
     assert reason == f"changed: right in {early:.0%} before 2024-03-01 05:00 and in {late:.0%} since"
     assert fit.verdict.trust == "with care"
     assert "'w0' was right in" in fit.verdict.why[0]
+    assert finding.remedy in fit.verdict.why[0]
+    monkeypatch.chdir(tmp_path)
+    exec(re.search(r"in Python: (.*); and crowdppl", " ".join(done.output.split()))[1])
+    done_again = crowdppl("fit", "two.csv", "--when", "when", "--out", "two")
+    assert done_again.exit_code == 0, done_again.output
+    assert "the same, later" in pd.read_csv("two/workers.csv")["worker"].tolist()
     fit.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     for said in (" ".join(done.output.split()), str(fit.verdict), page):

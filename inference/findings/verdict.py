@@ -30,7 +30,7 @@ from .summary import gold_accuracy, unused_gold
 USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker")
 """Codes of warnings by which the labels are not to be used without gold labels."""
 
-NOTED = (*USELESS, "class_of_none", "items_apart", "perhaps_copies", "names_alike", "changed")
+NOTED = (*USELESS, "class_of_none", "items_apart", "perhaps_copies", "names_alike", "changed", "agreement_changed")
 """Codes of findings that ask for care as notes, too."""
 
 SHOWN = 5  # doubtful tasks, pairs of classes and workers that are named

@@ -129,3 +129,38 @@ def test_annotations_of_unknown_time_are_left_out_and_too_few_say_nothing():
     assert found_in(table.assign(at=table["at"].where(known)))[1] is None
     two = table[table["worker"].isin(["w0", "w1"])]
     assert found_in(two)[1] is None  # of two workers nobody says which one changed
+
+
+def agreement_in(table):
+    annotations = cp.Annotations.from_frame(table, when="at")
+    votes = annotations.votes() + 0.1
+    return found_of_crowd(annotations, votes / votes.sum(1, keepdims=True)).get("agreement_changed")
+
+
+@pytest.mark.parametrize(("early", "late", "word"), [(0.9, 0.65, "harder"), (0.65, 0.9, "easier")])
+def test_tasks_that_become_harder_or_easier_for_everybody_are_said_with_the_agreement_of_both_halves(early, late, word):
+    table, _ = crowd(tired=tuple(range(8)), late=late, early=early)
+    fit = cp.fit("dawid_skene", cp.Annotations.from_frame(table, when="at"), progress=False)
+    (finding,) = findings_of(fit, "agreement_changed")
+    assert f"tasks became {word}" in finding.text
+    given = table.pivot(index="task", columns="worker", values="label").to_numpy()
+    pairs = (given[:, :, None] == given[:, None])[:, *np.triu_indices(8, 1)].mean(1)
+    assert finding.values["agreement"] == pytest.approx(
+        [pairs[:100].mean(), pairs[100:].mean()], abs=0.03
+    )  # of those who change like the others
+    assert finding.values["since"] == pd.Timestamp("2024-03-01 05:00").timestamp()
+    assert fit.verdict.trust == "with care"
+    assert finding.text[1:] in fit.verdict.why[0]
+    assert not findings_of(fit, "changed")
+
+
+def test_agreement_that_falls_by_who_annotates_or_by_one_worker_or_not_at_all_is_no_harder_task():
+    assert agreement_in(crowd(tired=())[0]) is None
+    assert agreement_in(crowd(n_tasks=300, tired=(0, 1), late=0.5)[0]) is None
+    table, truth = crowd(n_tasks=300, tired=())
+    able, poor = table["worker"].isin(["w0", "w1", "w2", "w3"]), np.random.default_rng(1).random(len(table)) < 0.4
+    table["label"] = np.where(~able & poor, 1 - truth[table["task"]], table["label"])
+    late = np.where(able, 0.2, 0.9)  # the able ones leave
+    often = np.where(table["task"] >= 150, late, 1 - late)
+    table = table[np.random.default_rng(2).random(len(table)) < often]
+    assert agreement_in(table) is None

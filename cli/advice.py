@@ -32,8 +32,8 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bannotations\.of_question\('([^']*)'\)", lambda found: f"--only-question {shlex.quote(found[1])}"),
     (r"\bcomparisons=True\b", "--comparisons"),
     (
-        r"\bcp\.fit\('one_coin', cp\.read\(…, preferences=True\), right=1000, wrong=1\)",
-        "crowdppl fit FILE --preferences --story one_coin --set right=1000 --set wrong=1 --out preferences",
+        r"\bcp\.fit\('auto', cp\.read\(…, preferences=True\)\)",
+        "crowdppl fit FILE --preferences --story auto --out preferences",
     ),
     (r"\bpreferences=True\b", "--preferences"),
     (r"\bcomparisons=False\b", "--no-comparisons"),
@@ -179,19 +179,21 @@ def fitted_again(command: str, arguments: Sequence[str]) -> str:
     """
     if not command.startswith("crowdppl fit FILE ") or arguments[:1] != ["fit"] or "--" in arguments:
         return command
-    options = shlex.split(command)[3:]
+    options: list[tuple[str, ...]] = []
+    for part in shlex.split(command)[3:]:
+        options = [*options, (part,)] if part.startswith("--") else [*options[:-1], (*options[-1], part)]
     short = ["--out" if each == "-o" else each for each in arguments]
-    return _with_options(short, list(zip(options[::2], options[1::2], strict=True)))
+    return _with_options(short, options)
 
 
-def _with_options(arguments: Sequence[str], options: Sequence[tuple[str, str]]) -> str:
+def _with_options(arguments: Sequence[str], options: Sequence[tuple[str, ...]]) -> str:
     """Return the command of the arguments with other options in place of those of the same name; --set has many."""
     kept = list(arguments)
-    for option, _ in options:
+    for option, *value in options:
         if option == "--set":
             continue
         kept = [each for each in kept if not each.startswith(f"{option}=")]
         if option in kept:
             at = kept.index(option)
-            del kept[at : at + 2]
+            del kept[at : at + 1 + len(value)]
     return shlex.join(["crowdppl", *kept, *(part for pair in options for part in pair)])

@@ -81,15 +81,16 @@ def main(
 @takes_request
 def fit(
     story: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
             help="Story, that is a model of how workers annotate (see crowdppl stories); auto fits Dawid and "
             "Skene's with errors that workers share, or groups of workers where none is named, and averages its labels "
             "with the votes.",
+            show_default="dawid_skene, and auto with --preferences",
             rich_help_panel=options.FIT,
         ),
-    ] = "dawid_skene",
+    ] = None,
     method: str = "em",
     stream: bool | None = None,
     memory: str | None = None,
@@ -113,6 +114,7 @@ def fit(
     """Fit a story to annotations; write labels, workers and the posterior to a folder."""
     began = time.perf_counter()
     with plain_messages(str(out)):
+        story = story or request.default_story
         with output_folder(out, overwrite=overwrite) as folder:
             check_input(request)
             check_privacy(workers, key, min_group, plot=plot)

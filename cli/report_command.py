@@ -39,7 +39,7 @@ def report(
             metavar="NAME",
             help="Story, that is a model of how workers annotate (see crowdppl stories). Where several are given, they "
             "are compared on held-out annotations and their labels averaged; auto is as for crowdppl fit.",
-            show_default="dawid_skene",
+            show_default="dawid_skene, and auto with --preferences",
             rich_help_panel=options.FIT,
         ),
     ] = None,
@@ -60,7 +60,7 @@ def report(
     saved = holds_saved(Path(request.file))
     folder = request.file if saved else None
     with plain_messages(folder):
-        stories = story or ["dawid_skene"]
+        stories = story or [request.default_story]
         if len(stories) > 1 and "auto" in stories:
             raise ValueError("--story auto takes a default set of stories; give it alone, or give stories by name")
         check_new_file(out, (".html", ".htm"))

@@ -74,6 +74,11 @@ class Request:
         return glob.has_magic(self.file) and not path.exists()
 
     @property
+    def default_story(self) -> str:
+        """The story where none is named."""
+        return "auto" if self.preferences else "dawid_skene"
+
+    @property
     def named_columns(self) -> dict[str, str]:
         """The columns that were named, and the separator, by option."""
         return self._given("task", "worker", "label", "count", "seconds", "when", "separator")

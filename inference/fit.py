@@ -1,6 +1,7 @@
 """The front door: fit a story to annotations with an engine."""
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -26,6 +27,7 @@ from .engines.registry import ENGINES, MEANT
 from .engines.settings import checked_seed
 from .findings.look import all_findings
 from .fit_story import fit_story
+from .fitted.item_ranking import OF_PREFERENCES, are_preferences
 from .fitted.posterior import Posterior, equal_weights
 from .result import Fit
 from .sources.on_disk import IN_MEMORY
@@ -79,9 +81,10 @@ def fit(
     Args:
         story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story. ``"auto"`` fits
             Dawid and Skene's with and without errors that workers share, and ``"one_coin"``, and averages their labels
-            with the votes: :func:`.auto`. The name of a baseline, such as ``"majority_vote"``
-            (:func:`.list_baselines`), labels without a likelihood; a classifier is then trained on these labels, or
-            with ``"doctor_net"``, ``"wdn"`` and ``"max_mig"`` instead of them.
+            with the votes: :func:`.auto`; of preferences (:meth:`.Annotations.from_comparisons`) it fits ``"one_coin"``
+            with ``right=1000, wrong=1`` alone, by which each is right. The name of a baseline, such as
+            ``"majority_vote"`` (:func:`.list_baselines`), labels without a likelihood; a classifier is then trained on
+            these labels, or with ``"doctor_net"``, ``"wdn"`` and ``"max_mig"`` instead of them.
         annotations: who labelled what; or a path, a table or records, which :func:`.read` reads, saying on standard
             error what it took for what, unless ``progress=False``; or a :func:`.scan` of files that are larger than
             memory, which EM or SVI reads chunk by chunk. A DataFrame of Spark or Dask and a Dataset of Ray, with
@@ -201,6 +204,13 @@ def fit(
         if devices is not None:
             raise ValueError(f"devices={devices!r}: quality='pooled' is of annotations on one device; leave it out")
         options = options | {"pooled_questions": True}
+    takes_one = isinstance(story, str) and story == "auto" and not {*OF_AN_AVERAGE, "stories"} & set(options)
+    takes_one = takes_one and (gold is None or gold is False)
+    if takes_one and isinstance(annotations, Annotations) and are_preferences(annotations):
+        story, options = "one_coin", OF_PREFERENCES | options
+        if progress:
+            given = ", ".join(f"{name}={options[name]:g}" for name in OF_PREFERENCES)
+            sys.stderr.write(f"each comparison is a preference of its own: the story is one_coin with {given}\n")
     rules = [*BASELINES, "auto"]
     averages = isinstance(annotations, Scan) or (isinstance(story, str) and story in rules)
     members = _checked_members(members, story, classifier, averages=averages)

@@ -19,6 +19,7 @@ from ...data.questions import workers_noun
 from ...models import KNOWN_STORIES
 from ..fitted.beyond_chance import agreement
 from ..fitted.intervals import INTERVAL, jeffreys
+from ..fitted.item_ranking import are_preferences, takes_as_given
 from ..fitted.posterior import Posterior
 from ..sources.on_disk import Files
 from .facts import SURE, certainty, n_sure, sure_of_what
@@ -52,6 +53,14 @@ UNSEEN = "Errors that most of them share show in no annotations; a few gold labe
 """The limit of all checks."""
 
 
+OF_ITEMS = "No comparison has a true label: what the fit says is the scores of the items (ranking.csv)."
+"""What there is to say of labels where annotations are preferences."""
+
+
+OF_NOBODY = "Preferences are no errors, so that none of the workers is to be reviewed by them."
+"""What there is to say of workers then."""
+
+
 class Step(NamedTuple):
     """Something to do next.
 
@@ -72,8 +81,8 @@ class Step(NamedTuple):
 
 PREFERENCES = Step(
     "scores and intervals of the workers' preferences, if these are no errors",
-    "crowdppl fit FILE --preferences --story one_coin --set right=1000 --set wrong=1 --out preferences",
-    'cp.fit("one_coin", cp.read(…, preferences=True), right=1000, wrong=1)',
+    "crowdppl fit FILE --preferences --story auto --out preferences",
+    'cp.fit("auto", cp.read(…, preferences=True))',
 )
 
 
@@ -139,6 +148,14 @@ def verdict(of: Posterior) -> Verdict:
         trust, why = "with care", [f"Most labels are doubtful: {unsure:,} of {annotations.n_tasks:,}.", *why]
     if trust == "yes" and annotations.named and (share := _to_review(of)) >= MANY:
         trust, why = "with care", [f"Workers who are to be reviewed gave {share:.0%} of the annotations.", *why]
+    if are_preferences(annotations) and takes_as_given(of):
+        given = (
+            f"Each of {count_text(annotations.n_annotations, 'annotation')} is a preference, and taken as it was given."
+        )
+        page = Step(
+            "the items' scores and checks on a page", "crowdppl report DIR --out report.html", "fit.report(path)"
+        )
+        return Verdict("with care", (given, *why), (OF_ITEMS,), (OF_NOBODY,), (page,))
     if not why:
         why += [_agreement(of), *([UNSEEN] if annotations.gold is None else [])]
     if annotations.gold is not None:

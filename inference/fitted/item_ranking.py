@@ -178,6 +178,29 @@ def beats_by_position(fit: Posterior, workers: Any = None) -> pd.DataFrame:
     return frame
 
 
+OF_PREFERENCES: dict[str, Any] = {"right": 1000.0, "wrong": 1.0}
+"""Hyperparameters of ``one_coin`` by which annotations are right as they are."""
+
+
+def are_preferences(annotations: Annotations) -> bool:
+    """Return whether each annotation is a comparison of its own, numbered from 0, and no true label is known."""
+    return (
+        annotations.sides is not None
+        and annotations.gold is None
+        and annotations.n_tasks == annotations.n_annotations
+        and list(annotations.tasks) == list(range(annotations.n_tasks))
+    )
+
+
+def takes_as_given(fit: Posterior) -> bool:
+    """Return whether it is a fit of ``one_coin`` by which annotations are right as they are."""
+    if fit.only is None or fit.only.story != "one_coin":
+        return False
+    given = fit.only.model.hyperparameters
+    right, wrong = (float(given.get(name, 1.0)) for name in OF_PREFERENCES)
+    return right >= OF_PREFERENCES["right"] * wrong
+
+
 def ranks_items(fit: Posterior) -> bool:
     """Return whether a fit gives items scores."""
     return fit.rule is None and not fit.on_disk and any(_scores_items(fitted) for fitted, _ in fit.weighty)

@@ -457,6 +457,21 @@ def test_items_that_nobody_compared_are_ranked_by_a_table_of_features(tmp_path):
         assert message in " ".join(wrong.output.replace("│", "").split())
 
 
+def test_preferences_are_fitted_by_their_own_story_and_another_story_s_verdict_says_how(tmp_path, monkeypatch):
+    """They were fitted by the story of errors, and no command could be made of a flag without a value."""
+    rows = [f"model {i % 3},model {(i + 1 + i % 2) % 3},j{i % 4},model_{'ab'[i % 5 < 2]}" for i in range(60)]
+    path, out = tmp_path / "ab.csv", tmp_path / "out"
+    path.write_text("\n".join(["model_a,model_b,judge,winner", *rows]))
+    given = ["fit", str(path), "--preferences", "--out", str(out)]
+    result = CliRunner().invoke(cli.app, given)
+    assert "one_coin fitted by EM" in result.stdout
+    assert "Each of 60 annotations is a preference, and taken as it was given." in result.stdout
+    assert cp.load_fit(out).ranking.index.nunique() == 3
+    monkeypatch.setattr(sys, "argv", ["crowdppl", *given, "--story", "dawid_skene", "--overwrite"])
+    other = CliRunner().invoke(cli.app, sys.argv[1:])
+    assert f"crowdppl fit {path} --overwrite --preferences --story auto --out preferences" in other.stdout
+
+
 def test_features_that_are_not_there_and_options_that_are_no_truth_values_are_refused(tmp_path):
     pd.DataFrame({"task": [1, 2], "worker": [1, 1], "label": [0, 1]}).to_csv(tmp_path / "a.csv", index=False)
     arguments = ["fit", str(tmp_path / "a.csv"), "--out", str(tmp_path / "out")]

@@ -71,6 +71,39 @@ def test_preferences_are_told_from_errors_about_true_labels(ties):
     assert warning.values["larger"] == pytest.approx(ratio, rel=0.2)  # of another prior of the scores
 
 
+def test_auto_takes_preferences_as_they_were_given_and_says_so(capsys):
+    """It averaged stories of errors about true labels, which no two annotations share."""
+    own = cp.Annotations.from_comparisons(drawn(2, preferences=True, times=1), preferences=True)
+    fit = cp.fit("auto", own)
+    assert "the story is one_coin with right=1000, wrong=1" in capsys.readouterr().err
+    by_name = cp.fit("one_coin", own, right=1000, wrong=1, progress=False)
+    pd.testing.assert_frame_equal(fit.ranking, by_name.ranking)
+    assert not fit.findings.warnings
+    assert fit.verdict.why == ("Each of 168 annotations is a preference, and taken as it was given.",)
+    assert fit.verdict.trust == "with care"
+    assert "ranking.csv" in fit.verdict.labels[0]
+    assert not any("gold" in step.command for step in fit.verdict.next)
+    softer = cp.fit("auto", own, right=30, progress=False)
+    assert softer.ranking["score"].iloc[0] != fit.ranking["score"].iloc[0]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_another_story_of_preferences_names_the_call_that_takes_them():
+    """It said that gold labels tell how often workers err, and preferences are no errors."""
+    table = drawn(2, preferences=True, times=1)
+    fit = cp.fit("dawid_skene", cp.Annotations.from_comparisons(table, preferences=True), progress=False)
+    assert [each.code for each in fit.findings.warnings] == ["preferences"]
+    assert "preferences are fitted by cp.fit('auto'" in fit.findings.warnings[0].sentence
+    assert fit.verdict.trust == "with care"
+    assert "--preferences" in fit.verdict.next[0].command
+    alone = table.assign(task=range(len(table)))
+    alone["task"] = "pair " + alone["task"].astype(str)
+    codes = {
+        each.code for each in cp.fit("dawid_skene", cp.Annotations.from_comparisons(alone), progress=False).findings
+    }
+    assert {"nobody_meets", "preferences"} <= codes
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_the_log_likelihood_of_preferences_is_that_of_a_logistic_regression_without_ties():
     annotations = cp.Annotations.from_comparisons(drawn(1, preferences=True))

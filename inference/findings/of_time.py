@@ -11,7 +11,8 @@ earlier is compared, as Student's t with the variance of all residuals, with the
 harder for everybody nobody has changed. The tail counts as many times as there are workers who are looked at.
 
 That they become harder shows in the share of pairs of annotations of a task that agree, less what the two workers'
-confusion matrices expect of tasks of the class: its means over the later and the earlier tasks are compared.
+confusion matrices expect of tasks of the class, and less the question's mean where there are several: its means over
+the later and the earlier tasks are compared.
 """
 
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from ...data import Annotations
 from ...data.arrays import cross_counts
 from ...data.description import count_text
 from ...data.id_text import name_quoted
+from ...data.questions import Units
 from ..fitted.intervals import INTERVAL, wilson
 from .of_crowd import crowd_of, tables_of
 from .register import Labels, Said, check
@@ -177,6 +179,9 @@ def agreement(given: Annotations, posterior: np.ndarray, tables: np.ndarray, wit
         sums = np.stack([np.bincount(task, column, given.n_tasks) for column in given_k.T], axis=1)
         expected += q * ((sums**2).sum(1) - np.bincount(task, (given_k**2).sum(1), given.n_tasks)) / 2
     beyond = (agree - expected)[used] / pairs[used]
+    if isinstance(given.tasks, Units):  # a question that is asked later than another may be harder
+        question = given.tasks.question[used]
+        beyond -= (np.bincount(question, beyond) / np.maximum(np.bincount(question), 1))[question]
     time = np.bincount(task, when, given.n_tasks)[used] / n[used]
     is_late = time >= np.median(time)
     if min(is_late.sum(), (~is_late).sum()) < TASKS:
@@ -185,7 +190,8 @@ def agreement(given: Annotations, posterior: np.ndarray, tables: np.ndarray, wit
     change = float(beyond[is_late].mean() - beyond[~is_late].mean())
     error = np.sqrt(sum(beyond[half].var(ddof=1) / half.sum() for half in (is_late, ~is_late)))
     tail = float(2 * ndtr(-abs(change) / max(error, 1e-12)))
-    return Agreement(round_start(time[~is_late].max(), time[is_late].min()), (early, late), change, tail)
+    since = round_start(float(time[~is_late].max()), float(time[is_late].min()))
+    return Agreement(since, (early, late), change, tail)
 
 
 def _confusion(tables: np.ndarray) -> np.ndarray:

@@ -131,8 +131,8 @@ def test_annotations_of_unknown_time_are_left_out_and_too_few_say_nothing():
     assert found_in(two)[1] is None  # of two workers nobody says which one changed
 
 
-def agreement_in(table):
-    annotations = cp.Annotations.from_frame(table, when="at")
+def agreement_in(table, **options):
+    annotations = cp.Annotations.from_frame(table, when="at", **options)
     votes = annotations.votes() + 0.1
     return found_of_crowd(annotations, votes / votes.sum(1, keepdims=True)).get("agreement_changed")
 
@@ -155,7 +155,12 @@ def test_tasks_that_become_harder_or_easier_for_everybody_are_said_with_the_agre
 
 
 def test_agreement_that_falls_by_who_annotates_or_by_one_worker_or_not_at_all_is_no_harder_task():
-    assert agreement_in(crowd(tired=())[0]) is None
+    easy, hard = (crowd(tired=(), early=accuracy)[0] for accuracy in (0.9, 0.65))
+    assert agreement_in(easy) is None
+    later = hard.assign(at=hard["at"] + pd.Timedelta(days=1))
+    questions = pd.concat([easy.assign(question="easy"), later.assign(question="hard")], ignore_index=True)
+    assert agreement_in(questions.drop(columns="question").assign(task=np.arange(len(questions)) // 8)) is not None
+    assert agreement_in(questions, question="question") is None
     assert agreement_in(crowd(n_tasks=300, tired=(0, 1), late=0.5)[0]) is None
     table, truth = crowd(n_tasks=300, tired=())
     able, poor = table["worker"].isin(["w0", "w1", "w2", "w3"]), np.random.default_rng(1).random(len(table)) < 0.4

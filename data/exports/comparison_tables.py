@@ -12,6 +12,7 @@ from ..description import count_text
 from ..errors import AnnotationError
 from ..text import convert_text
 from .asked import INFER, Asked
+from .known_columns import left_out
 from .llm_judge import turn_name
 
 ROLES = ("task", "worker", "label")
@@ -83,7 +84,8 @@ def compared_annotations(
     sizes += f"{count_text(len(pairs), 'pair')}, "
     sizes += count_text(annotations.n_workers, "worker") if annotations.named else "workers not named"
     of_turns = "" if turns is None else f", each {TURN!r} of which is a prompt of its own"
-    return annotations, f"{what}: comparisons ({found.said()}{of_turns}): {sizes}"
+    rest = left_out(table.columns, [*columns, *([] if turns is None else [TURN])], takes_gold=False)
+    return annotations, f"{what}: comparisons ({found.said()}{of_turns}): {sizes}{rest}"
 
 
 def _turns(table: pd.DataFrame, found: ComparisonColumns, what: str) -> pd.Series | None:

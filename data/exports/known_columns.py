@@ -1,6 +1,6 @@
 """Which column of a table is which, by the names that people and tools give them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ ROLES = tuple(NAMES)
 NEEDED = ("task", "worker", "label")
 FEW_ANSWERS = 20  # values at the most of a column that may answer a question
 REPEATED = 2  # rows for each worker and question, from which on the question alone is hardly the task
+LISTED = 12  # columns that were left out
 NEARLY = 0.9  # of the rows differ in task, question and worker
 
 
@@ -165,6 +166,22 @@ def _alike(table: pd.DataFrame) -> list[str]:
     values = {str(name): set(table[name].dropna().map(str)) for name in table.columns}
     few = {name: found for name, found in values.items() if 1 < len(found) <= FEW_ANSWERS}
     return [name for name, found in few.items() if any(found & few[other] for other in few if other != name)]
+
+
+def left_out(columns: Iterable[Any], used: Collection[Any] = (), *, takes_gold: bool = True) -> str:
+    """Return that columns were left out, and what takes one that is named like true labels; nothing where none were.
+
+    Args:
+        columns: of a table.
+        used: those of them that were read.
+        takes_gold: whether ``gold=`` may name a column of the table.
+    """
+    others = [str(name) for name in columns if name not in used]
+    if not others:
+        return ""
+    listing = ", ".join(map(repr, others[:LISTED])) + (f" and {len(others) - LISTED} more" * (len(others) > LISTED))
+    true = next(iter(named_for("gold", others)), None) if takes_gold else None
+    return f"; left out: {listing}" + ("" if true is None else f" (true labels are taken by gold={true!r})")
 
 
 def gold_column(table: pd.DataFrame, gold: Any) -> str | None:

@@ -39,7 +39,7 @@ from .form_tables import Form, answers_of, form_roles
 from .gathered import Held
 from .harness_logs import is_beside
 from .json_tools import read_mapping, read_records
-from .known_columns import Roles, find_roles, gold_column, gold_in, with_task_of_questions
+from .known_columns import Roles, find_roles, gold_column, gold_in, left_out, with_task_of_questions
 from .llm_judge import ERROR, are_judged_pairs, pairs_judged
 from .opening import (
     PARQUET,
@@ -335,8 +335,9 @@ def _tagged(table: Table, tags: str, asked: Asked) -> tuple[Annotations, str]:
         frame = frame.assign(**{name: convert_text(frame[name])[0] for name in ids})
     own: dict[str, Any] = {"tag_separator": asked.tag_separator, "empty": asked.empty or "refuse", "known": None}
     own |= {"task": roles.task, "worker": roles.worker, "tags": tags, "gold": asked.truth}
+    rest = left_out(frame.columns, [roles.task, roles.worker, tags])
     found = Annotations(**tag_fields(frame, where=where or row_number, **own, **asked.options))
-    return _with_said(found, what, f"{roles.said() or f'task {roles.task!r}'}, tags {tags!r}", "", "")
+    return _with_said(found, what, f"{roles.said() or f'task {roles.task!r}'}, tags {tags!r}", "", "", rest)
 
 
 def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
@@ -383,7 +384,9 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
         fields = csv_fields(path, asked.separator, options, asked.encoding or encoding_of(path), frame)
     apart = "" if question is not None else _telling_apart(frame, roles)
     said = ", ".join(filter(None, (roles.said(), questions)))
-    return _with_said(Annotations(**fields), what, said, said_gold, apart)
+    used = [roles.task, roles.worker, roles.label, columns["seconds"], asked.count, asked.options.get("when")]
+    used += [question, *answers, (gold_column(frame, asked.gold) or roles.gold) if said_gold else None]
+    return _with_said(Annotations(**fields), what, said, said_gold, apart, left_out(frame.columns, used))
 
 
 def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str]:
@@ -500,8 +503,7 @@ def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Ann
         given = zip(tasks.tolist(), labels.pop().tolist(), strict=True)
         known = {task: label for task, label in given if label is not None and label == label} or None
         said += f", gold labels in {wide.gold!r}"
-    if wide.others:
-        said += f"; left out: {', '.join(map(repr, wide.others))}"
+    said += left_out(wide.others)
     if are_classes:
         counts = table[list(wide.columns)].apply(pd.to_numeric).fillna(0).set_axis(tasks.tolist())
         return Annotations.from_counts(counts.set_axis(labels[0].tolist(), axis=1), gold=known, **asked.options), said
@@ -544,10 +546,9 @@ def _form(table: pd.DataFrame, form: Form, what: str, asked: Asked) -> tuple[Ann
     answers, places = answers_of(table, form, labels)
     fields = long_fields(answers, where=lambda row: places[row], source=what, gold=asked.truth, **asked.options)
     said = f"{what}: a row for each worker ({form.worker!r}) and a column for each of {len(form.tasks)} tasks"
-    left_out = f"; left out: {', '.join(map(repr, form.others))}" if form.others else ""
     again = workers[workers.duplicated()].unique()
     repeats = f"; in several rows: {', '.join(map(repr, again[:3]))}{' and more' * (len(again) > 3)}"
-    return Annotations(**fields), f"{said}{repeats * (len(again) > 0)}{left_out}"
+    return Annotations(**fields), f"{said}{repeats * (len(again) > 0)}{left_out(form.others)}"
 
 
 def _refuse_row_options(what: str, of: str, options: Mapping[str, Any]) -> None:
@@ -603,7 +604,9 @@ def _telling_apart(table: pd.DataFrame, roles: Roles) -> str:
     return f", each with another {found!r} (where that is another task or worker, make it part of its name)"
 
 
-def _with_said(annotations: Annotations, what: str, roles: str, gold: str, apart: str) -> tuple[Annotations, str]:
+def _with_said(
+    annotations: Annotations, what: str, roles: str, gold: str, apart: str, rest: str
+) -> tuple[Annotations, str]:
     workers = count_text(annotations.n_workers, "worker") if annotations.named else "workers not named"
     sizes = (
         f"{count_text(annotations.n_annotations, 'annotation')} of {count_text(annotations.n_tasks, 'task')}, {workers}"
@@ -620,7 +623,7 @@ def _with_said(annotations: Annotations, what: str, roles: str, gold: str, apart
             "a row: say by task='COL' which column names what several workers annotated"
         )
     taken = f" ({roles})" if roles else ""
-    return annotations, f"{what}: a row for each annotation{taken}: {sizes}{gold}"
+    return annotations, f"{what}: a row for each annotation{taken}: {sizes}{gold}{rest}"
 
 
 def _refuse_unused(path: Path, start: bytes, asked: Asked) -> None:

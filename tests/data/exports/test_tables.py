@@ -325,6 +325,33 @@ def test_places_in_dictionaries_are_listed_where_a_column_is_lacking_and_the_lik
         cp.read(of_judges)
 
 
+def test_columns_that_a_long_table_does_not_need_are_named(tmp_path, capsys):
+    """Those of wide tables were; a second column of true labels is taken by gold=."""
+    rows = [(i, f"doc {i}", f"ann{j}", "no", "10:00", "no", "yes") for i in range(4) for j in range(2)]
+    table = pd.DataFrame(rows, columns=["row", "doc", "annotator", "label", "Timestamp", "gold", "truth"])
+    table.loc[0, "label"] = "yes"
+    path = tmp_path / "a.csv"
+    table.to_csv(path, index=False)
+    for source in (table, path):
+        taken = cp.read(source, gold="truth")
+        said = capsys.readouterr().err
+        assert (
+            "4 gold labels in 'truth'; left out: 'row', 'Timestamp', 'gold' (true labels are taken by gold='gold')"
+            in said
+        )
+        assert taken.classes[int(taken.gold[0])] == "yes"
+    cp.read(table.drop(columns=["row", "Timestamp", "truth"]))
+    assert "left out" not in capsys.readouterr().err
+    cp.read(table.assign(helpful="no"), question=["label", "helpful"], gold=None)
+    assert "left out: 'row', 'Timestamp', 'gold', 'truth' (true" in capsys.readouterr().err
+    many = table.assign(**{f"x{i}": 0 for i in range(20)})
+    cp.read(many, label="label")
+    assert "'x8' and 11 more (" in capsys.readouterr().err
+    pairs = pd.DataFrame({"left": ["a", "b"], "right": ["b", "a"], "judge": 1, "winner": ["left", "right"], "note": ""})
+    cp.read(pairs)
+    assert capsys.readouterr().err.strip().endswith("1 worker; left out: 'note'")
+
+
 def test_the_only_column_that_can_be_the_label_is_named_beside_times():
     """Times of which a few stand twice looked like labels, too."""
     rows = [(f"doc {i}", f"ann{j}", ["bad", "good"][i % 2], f"10:{i:02}:{j}") for i in range(30) for j in range(3)]

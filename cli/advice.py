@@ -86,6 +86,7 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bmethod=['\"](em|svi|nuts)['\"]", r"--method \1"),
     (r"\bfolder='(\w+)'", r"--work \1"),
     (r"\b(story|classifier|workers|memory|checkpoint)='(\w+)'", r"--\1 \2"),
+    (r"\btrue labels are taken by gold='[^']*'", "true labels are taken by --gold FILE"),
     (r"\bgold=True\b", "--use-gold"),
     (r"\bresume=True\b", "--resume"),
     (r"\bgive gold=\{[^}]*\}", "give --gold FILE"),

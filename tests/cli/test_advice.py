@@ -90,6 +90,7 @@ from crowdppl.data.kinds import fraction_text
             "cp.estimate(fit, gold, of='population') has those",
             "crowdppl estimate DIR GOLD --of population has those",
         ),
+        ("(true labels are taken by gold='truth')", "(true labels are taken by --gold FILE)"),
         ("item_features= is of comparisons", "--item-features is of comparisons"),
         ("such as meaning={'0': 'right', '1': 'left'}", "such as --meaning 0=right --meaning 1=left"),
         ("by meaning={value: 'left', …}; else comparisons=False", "by --meaning VALUE=left; else --no-comparisons"),

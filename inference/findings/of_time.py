@@ -113,10 +113,8 @@ def changed(of: Labels) -> Iterator[Said]:
 def agreement_changed(of: Labels) -> Iterator[Said]:
     """Tasks on which workers agree more or less in the later half than in the earlier, whoever they are, as a note.
 
-    Who may have changed otherwise than the others, with a tail below :data:`PERHAPS`, is left out. It is said of none
-    of 400 healthy crowds, and of 8 of 8 of 400 tasks whose eight workers are right in .30 less of the later half, or in
-    .40 less by and by. There one fit's labels of at least .9 are right in .73 of the later half, and say .96; where the
-    halves are fitted apart there are 120 such labels rather than 875, .81 of them right.
+    Who may have changed otherwise than the others, with a tail below :data:`PERHAPS`, is left out.
+    ``benchmarks/over_time.py`` measures how often it is said, wrongly too, and how much too sure the labels then are.
     """
     crowd, tables = crowd_of(of), tables_of(of)
     if crowd is None or tables is None or crowd.given.when is None:

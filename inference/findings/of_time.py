@@ -67,8 +67,7 @@ def changed(of: Labels) -> Iterator[Said]:
     """Workers who are right more or less often in the later half of their annotations than in the earlier.
 
     A warning where they give :data:`MUCH` of the annotations, else a note. Of those who are right in .40 less of the
-    later half 81 % to 91 % are named with 250 annotations each, and 5 % with 62; others in 3 of 320 such crowds, and
-    somebody in 1 of 480 healthy ones (``benchmarks/over_time.py``).
+    later half most are named with 250 annotations each, and few with 62 (``benchmarks/over_time.py``).
     """
     crowd, tables = crowd_of(of), tables_of(of)
     if crowd is None or tables is None or crowd.given.when is None:

@@ -23,7 +23,7 @@ SAID = ("winner", "preference", "preferred", "better", "choice", "label", "verdi
 WINNERS = ("winner", "preference", "preferred", "better")
 """Of these the ones that a column beside two of items has only where it says which of both is better."""
 
-TASKS = ("task", "pair", "comparison", "battle")
+TASKS = ("task", "pair", "comparison", "battle", "match", "trial")
 """Names, without "id" at the end, of a column that names each pair; of any other name for tasks it is the prompt."""
 
 
@@ -80,7 +80,11 @@ def find_comparison_columns(
     free = [name for name in free if name != label]
     worker = given["worker"] if "worker" in given else _first([n for n in free if is_name_of(n, "worker")])
     free = [name for name in free if name != worker]
-    asked = given["task"] if "task" in given else _first(named_for("task", free))
+    asked = (
+        given["task"]
+        if "task" in given
+        else _first([name for name in free if _word(name) in TASKS] or named_for("task", free))
+    )
     if asked is None:
         return ComparisonColumns(*sides, label, worker, None, None)
     names_pairs = _word(asked) in TASKS and not _has_several_pairs(table, asked, sides)

@@ -115,7 +115,7 @@ def comparison_fields(
     asked = None if named is None else _encoded(frame, named, "prompt" if task is None else "task", where)
     ids: list[Any]
     if preferences:
-        ids, first = list(range(len(sides))), np.arange(len(sides))
+        ids, first = preference_names(len(sides)), np.arange(len(sides))
     else:
         ids, first = _tasks(sides, items, asked, by_pair=task is None, columns=(left, right))
     is_mirrored = sides[:, 0] != sides[first, 0]
@@ -169,6 +169,11 @@ def comparison_fields(
     elif tell and (apart := told_parts(at_task, items)):
         warn(f"{apart}; {PARTS_MEND}")
     return fields | {"sides": read_only(at_task), "items": items}
+
+
+def preference_names(n: int) -> list[str]:
+    """Return the tasks of comparisons that are each a preference of its own, by which they are known for that."""
+    return [f"preference {number}" for number in range(1, n + 1)]
 
 
 def _named(features: Any, column: str, option: str, noun: str = ITEM) -> Ids:

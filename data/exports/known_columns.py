@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..column_names import NAMES, is_identifier, likely_columns, missing_column, named_for, one_column
+from ..column_names import NAMES, is_identifier, likely_columns, missing_column, named_for, one_column, stem
 from ..description import count_text
 from ..errors import AnnotationError
 from ..questions import names_questions
@@ -18,6 +18,9 @@ ROLES = tuple(NAMES)
 NEEDED = ("task", "worker", "label")
 FEW_ANSWERS = 20  # values at the most of a column that may answer a question
 REPEATED = 2  # rows for each worker and question, from which on the question alone is hardly the task
+ASKED_ABOUT = ("article", "conversation", "dialogue", "email", "essay", "passage", "student", "transcript", "video")
+"""Names, beside identifiers, of what questions are asked about."""
+
 LISTED = 12  # columns that were left out
 NEARLY = 0.9  # of the rows differ in task, question and worker
 
@@ -98,9 +101,10 @@ def find_roles(
 def with_task_of_questions(roles: Roles, table: pd.DataFrame, what: str, taken: Sequence[str | None] = ()) -> Roles:
     """Return the roles with the task that questions were asked about, where a column of questions was taken for it.
 
-    A column of identifiers is that task where workers answer a question again and again, and each once for each
-    identifier, while an identifier stands in several rows. It is taken where most have several workers, and one
-    question or fewer questions than there are identifiers; otherwise it may as well be the number of a session.
+    A column of identifiers, or of :data:`ASKED_ABOUT`, is that task where workers answer a question again and again,
+    and each once for each identifier, while an identifier stands in several rows. It is taken where most have several
+    workers, and one question or fewer questions than there are identifiers; otherwise it may as well be the number of
+    a session.
 
     Args:
         roles: as :func:`find_roles` returns them.
@@ -115,7 +119,8 @@ def with_task_of_questions(roles: Roles, table: pd.DataFrame, what: str, taken: 
     if "task" not in roles.guessed or not names_questions(question):
         return roles
     others = {roles.worker, roles.label, roles.seconds, roles.gold, question, *taken}
-    found = [str(name) for name in table.columns if name not in others and is_identifier(str(name))]
+    found = [str(name) for name in table.columns if name not in others]
+    found = [name for name in found if is_identifier(name) or stem(name) in ASKED_ABOUT]
     known = table[[*found, question, *worker, roles.label]].astype(str).drop_duplicates()
     if len(known) < REPEATED * len(known[[question, *worker]].drop_duplicates()):
         return roles

@@ -26,7 +26,7 @@ from ..kinds import listed_classes
 from ..long import csv_fields, long_fields
 from ..nested import flat_records, places_in
 from ..numbers import truth_value
-from ..questions import question_column
+from ..questions import names_questions, question_column
 from ..repeats import n_repeated
 from ..tags import tag_fields
 from ..text import convert_labels, convert_text
@@ -597,7 +597,7 @@ def _telling_apart(table: pd.DataFrame, roles: Roles) -> str:
     if not table.duplicated(pair).any():
         return ""
     free = [name for name in table.columns if name not in (*pair, roles.label, roles.seconds, roles.gold)]
-    few = [name for name in free if 1 < table[name].map(str).nunique() <= MOST_KINDS]
+    few = [name for name in free if names_questions(name) or 1 < table[name].map(str).nunique() <= MOST_KINDS]
     found = next((name for name in few if not table[[*pair, name]].astype(str).duplicated().any()), None)
     if found is None:
         return ""

@@ -41,6 +41,7 @@ TAIL_OF_ALL = 0.001  # of both sides
 PERHAPS = 1.0  # tail of the workers who may have changed by themselves, whom the agreement leaves out
 FAR = 0.05  # change of the agreement from which it is said
 DATES = 1e8, 1e11  # numbers between these are taken for seconds since 1970 where a text says when
+PER_SECOND = 1.0, 1e3, 1e6  # and so many times these for thousandths and millionths of them
 UNITS = 86400.0, 3600.0, 60.0, 1.0  # seconds of a day, an hour, a minute and a second
 
 
@@ -253,21 +254,30 @@ def _sums(values: np.ndarray, code: np.ndarray) -> np.ndarray:
 
 
 def date_text(when: float) -> str:
-    """Return a time in words: a date where its number is one of seconds since 1970."""
-    if not DATES[0] < when < DATES[1]:
-        return f"{when:g}"
-    return str(pd.Timestamp(when, unit="s").floor("us")).removesuffix(" 00:00:00").removesuffix(":00")
+    """Return a time in words: a date where its number is one of seconds since 1970, or of parts of them."""
+    parts = _per_second(when)
+    if parts is None:
+        return f"{when:.12g}"
+    return str(pd.Timestamp(when / parts, unit="s").floor("us")).removesuffix(" 00:00:00").removesuffix(":00")
 
 
 def round_start(before: float, first: float) -> float:
     """Return the roundest date after one time and not after another, or the latter where they are no dates."""
-    if not DATES[0] < first < DATES[1]:
+    parts = _per_second(first)
+    if parts is None:
         return first
-    return next((rounded for unit in UNITS if (rounded := first // unit * unit) > before), first)
+    starts = (first // (unit * parts) * unit * parts for unit in UNITS)
+    return next((start for start in starts if start > before), first)
+
+
+def _per_second(when: float) -> float | None:
+    """The parts of a second that a number of a date counts, None where it is no date."""
+    return next((parts for parts in PER_SECOND if DATES[0] * parts < when < DATES[1] * parts), None)
 
 
 def _from(when: float) -> str:
     """Return the condition on rows of a table that they are not before a time, in Python."""
-    if DATES[0] < when < DATES[1]:
-        return f"table['when'] >= pd.Timestamp({date_text(when)!r}).timestamp()"
-    return f"table['when'] >= {when!r}"
+    parts = _per_second(when)
+    if parts is None:
+        return f"table['when'] >= {when!r}"
+    return f"table['when'] >= pd.Timestamp({date_text(when)!r}).timestamp()" + f" * {parts:g}" * (parts > 1)

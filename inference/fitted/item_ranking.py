@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from ...data.comparisons import parts
+from ...data.comparisons import parts, preference_names
 from ...models.parts.kernels import row_weights
 from .confusion_scores import given_a_class
 from .fitted import Fitted
@@ -183,13 +183,8 @@ OF_PREFERENCES: dict[str, Any] = {"right": 1000.0, "wrong": 1.0}
 
 
 def are_preferences(annotations: Annotations) -> bool:
-    """Return whether each annotation is a comparison of its own, numbered from 0, and no true label is known."""
-    return (
-        annotations.sides is not None
-        and annotations.gold is None
-        and annotations.n_tasks == annotations.n_annotations
-        and list(annotations.tasks) == list(range(annotations.n_tasks))
-    )
+    """Return whether each annotation was said to be a preference of its own when it was read."""
+    return annotations.sides is not None and list(annotations.tasks) == preference_names(annotations.n_tasks)
 
 
 def takes_as_given(fit: Posterior) -> bool:

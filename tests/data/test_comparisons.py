@@ -310,7 +310,7 @@ def test_a_pair_that_is_added_has_the_features_of_its_prompt():
 
 def test_preferences_are_tasks_of_their_own_and_have_no_true_label():
     own = Annotations.from_comparisons(ROWS, preferences=True)
-    assert list(own.tasks) == list(range(len(ROWS)))
+    assert list(own.tasks) == [f"preference {number}" for number in range(1, len(ROWS) + 1)]
     assert own.pairs.to_numpy().tolist() == ROWS[["left", "right"]].to_numpy().tolist()
     for options in ({"gold": {0: "left"}}, {"count": "n"}):
         with pytest.raises(AnnotationError, match=f"{next(iter(options))}= is of comparisons with a true label"):
@@ -321,3 +321,11 @@ def test_preferences_are_tasks_of_their_own_and_have_no_true_label():
     assert cp.read(frame, preferences=True, tell=False).n_tasks == len(ROWS)
     with pytest.raises(AnnotationError, match="preferences=True is of comparisons; leave it out"):
         cp.read(frame, preferences=True, comparisons=False)
+
+
+@pytest.mark.parametrize("name", ["battle_id", "comparison", "match ID", "trial", "pair_id"])
+def test_read_takes_the_number_of_a_comparison_for_its_task(name):
+    """Without it all comparisons of two models would be one."""
+    rows = [(i, f"m{i % 3}", f"m{(i + 1) % 3}", f"w{j}", "left") for i in range(6) for j in range(2)]
+    table = pd.DataFrame(rows, columns=[name, "model_a", "model_b", "judge", "winner"])
+    assert cp.read(table, tell=False).n_tasks == 6

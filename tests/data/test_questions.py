@@ -94,7 +94,7 @@ def asked_about(task: str, question: str = "question") -> pd.DataFrame:
     return table[[task, "worker", question, "answer"]]
 
 
-@pytest.mark.parametrize("task", ["response_id", "conversation ID", "turnId"])
+@pytest.mark.parametrize("task", ["response_id", "conversation ID", "turnId", "essay"])
 @pytest.mark.parametrize("question", ["question", "question_id"])
 def test_read_takes_for_the_task_what_questions_are_asked_about(task, question, capsys):
     """The questions were the tasks, and the answers to one about all things were repeated annotations."""

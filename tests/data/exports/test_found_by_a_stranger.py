@@ -318,3 +318,11 @@ def test_the_one_list_whose_dictionaries_name_workers_and_labels_is_opened_whate
         cp.read([*records, {"sample": {"id": "s9"}, "grades": []}], label="outcome.is")
     own = [{**record, "judge": "a", "label": i % 2} for i, record in enumerate(records)]  # nothing is opened
     assert cp.read(own).n_annotations == len(own)
+
+
+def test_more_questions_on_images_than_a_form_has_are_told_too(capsys):
+    """As of visual question answering: a worker's three answers on an image are to three questions."""
+    answers = ("yes", "no", "two")
+    rows = [(f"i{i}", f"question {i}-{q}", w, answers[q]) for i in range(60) for q in range(3) for w in "ab"]
+    cp.read(pd.DataFrame(rows, columns=["image_id", "question", "worker", "answer"]))
+    assert "each with another 'question'" in capsys.readouterr().err

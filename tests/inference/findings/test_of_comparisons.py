@@ -8,6 +8,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.inference.findings.of_comparisons import LEAD, SPREAD, _by_preferences
+from crowdppl.inference.fitted.item_ranking import are_preferences
 
 
 def comparisons(*groups, features=None):
@@ -116,3 +117,11 @@ def test_the_log_likelihood_of_preferences_is_that_of_a_logistic_regression_with
     np.add.at(wins, left, votes[:, 0] - votes.sum(1) / (1 + np.exp(-gap)))
     np.add.at(wins, right, votes[:, 1] - votes.sum(1) / (1 + np.exp(gap)))
     np.testing.assert_allclose(wins, score / SPREAD**2, atol=1e-2)  # the slope of the density is zero
+
+
+def test_comparisons_of_one_annotation_are_preferences_only_where_this_is_said():
+    """However they are numbered: their labels may be errors about a truth, of which the user asks."""
+    table = drawn(2, preferences=True, times=1).assign(task=lambda rows: range(len(rows)))
+    numbered = cp.Annotations.from_comparisons(table, task="task")
+    said = cp.Annotations.from_comparisons(table, preferences=True)
+    assert [are_preferences(each) for each in (numbered, said)] == [False, True]

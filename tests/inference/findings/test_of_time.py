@@ -93,8 +93,10 @@ def test_terminal_table_of_workers_report_and_python_say_who_changed_in_the_same
 )
 def test_the_later_half_begins_at_a_round_date_that_parts_it_from_the_earlier(before, first, shown):
     early, late = (pd.Timestamp(time).timestamp() for time in (before, first))
-    assert early < round_start(early, late) <= late
-    assert date_text(round_start(early, late)) == shown
+    for parts in (1, 1_000, 1_000_000):  # of a second
+        start = round_start(early * parts, late * parts)
+        assert early * parts < start <= late * parts
+        assert date_text(start) == shown
     assert round_start(11.0, 12.5) == 12.5
 
 

@@ -119,7 +119,8 @@ def augmented_draws(
     rng, leap, share, found = np.random.default_rng(seed), LONGEST, 0.0, []
     key = key_of(seed)
     affordable = min(int(BOTH_ENDS / work), MOST_STEPS)
-    on_votes = (np.arange(n_ways) >= n_ways / 2) & (missing is None) & (affordable >= MOST_STEPS / 2)
+    from_both = missing is None and n_ways == n and affordable >= MOST_STEPS / 2  # fewer ways are no n draws at the end
+    on_votes = (np.arange(n_ways) >= n_ways / 2) & from_both
     most = affordable if on_votes.any() else n_steps + n // n_ways - 1
     for done in range(most):
         draws, leap, share = steps.taken(draws, leap, key, done, rng, on_votes & (done == 0))

@@ -165,7 +165,7 @@ def compiled(
 
 
 def _in_full(function: Callable) -> Callable:
-    """The same function, whose products of matrices are as precise as their factors.
+    """A function whose products of matrices are as precise as their factors.
 
     Without being told, JAX rounds the factors on GPUs and TPUs, to 11 bits or fewer: five steps of EM then ended with
     label probabilities .04 away from the processor's. Who has set ``jax_default_matmul_precision`` keeps it.

@@ -221,6 +221,13 @@ def test_stories_that_take_longer_have_fewer_draws_around_their_point(monkeypatc
     assert shapes == [(1, 200), (1, 25)]
 
 
+def test_fewer_ways_give_as_many_draws(monkeypatch):
+    """Ten draws of a way, one a step: from both ends, of whose ways only the last step is kept, there would be 20."""
+    monkeypatch.setattr(augmented, "LITTLE", 0)
+    annotations = cp.simulate("dawid_skene", n_tasks=40, n_workers=6, seed=3)[0].without_gold()
+    assert cp.fit("dawid_skene", annotations, progress=False).fitted.with_uncertainty.shape == (1, 200)
+
+
 def test_means_are_the_same_where_two_halves_of_draws_differ_by_chance_alone():
     rng = np.random.default_rng(0)
     part = np.arange(200) > 99

@@ -14,10 +14,10 @@ import typer
 from ..data.atomic import check_new_file
 from ..data.errors import AnnotationError, nearest
 from . import options
-from .arguments import check_input, holds_saved, refuse_options_of_a_fit
-from .next_gold_command import new_fit, write_to_fill_in
+from .arguments import holds_saved
+from .next_gold_command import saved_or_new_fit, write_to_fill_in
 from .request import Request, takes_request
-from .terminal import doing, frame_table, plain_messages, show_files, starting, stdout
+from .terminal import frame_table, plain_messages, show_files, stdout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,19 +135,12 @@ def _asking(
 ) -> Iterator[tuple[Fit, list[Any] | None, Any]]:
     """The fit, those of its workers who may be asked, and what shows a table and writes it to be filled in."""
     began = time.perf_counter()
-    saved = holds_saved(Path(request.file))
-    with plain_messages(request.file if saved else None):
+    with plain_messages(request.file if holds_saved(Path(request.file)) else None):
         if ask and ask_all:
             raise AnnotationError("--ask-all asks any worker; leave it out, or --ask")
         if out is not None:
             check_new_file(out, (".csv",))
-        if saved:
-            refuse_options_of_a_fit(context, request.file, OF_A_FIT)
-        check_input(request, saved=saved)
-        with starting(request):
-            from .. import load_fit
-        with doing(f"reading {request.file}", request):
-            fit = load_fit(request.file) if saved else new_fit(request, story, method)
+        fit = saved_or_new_fit(context, request, story, method, OF_A_FIT)
 
         def show(found: pd.DataFrame, keys: list[str]) -> None:
             front = [name for name in keys if name in found]

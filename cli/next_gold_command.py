@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -78,8 +79,7 @@ def next_gold(
 ) -> None:
     """Name the tasks whose true labels are worth knowing: half at random, half where the fit's stories disagree."""
     began = time.perf_counter()
-    saved = holds_saved(Path(request.file))
-    with plain_messages(request.file if saved else None):
+    with plain_messages(request.file if holds_saved(Path(request.file)) else None):
         for file, suffixes in ((out, (".csv",)), (page, (".html", ".htm"))):
             if file is not None:
                 check_new_file(file, suffixes)
@@ -87,15 +87,10 @@ def next_gold(
             raise AnnotationError("--content is shown on the page; give --page FILE.html too")
         if content is not None and not content.is_file():
             raise AnnotationError(f"--content: there is no file {content}{similar(content)}")
-        if saved:
-            refuse_options_of_a_fit(context, request.file, OF_A_FIT)
-        check_input(request, saved=saved)
-        with starting(request):
-            from .. import gold_page, load_fit
-            from .. import next_gold as tasks_to_check
+        fit = saved_or_new_fit(context, request, story, method, OF_A_FIT)
+        from .. import gold_page
+        from .. import next_gold as tasks_to_check
 
-        with doing(f"reading {request.file}", request):
-            fit = load_fit(request.file) if saved else new_fit(request, story, method)
         found = tasks_to_check(fit, n, seed=request.seed)
         stdout().print(frame_table(found.set_index("task")))
         files = {}
@@ -112,12 +107,29 @@ def next_gold(
             show_files(files, stdout())
 
 
-def new_fit(request: Request, story: str, method: str) -> Fit:
-    """Return a fit of a story to the annotations."""
-    from .. import fit
+def saved_or_new_fit(
+    context: typer.Context, request: Request, story: str, method: str, of_a_fit: Collection[str]
+) -> Fit:
+    """Return the fit of a folder, or one of a story to annotations.
 
-    settings = parse_settings(request.settings or [], story, method)
-    return fit(story, read_annotations(request), method=method, **request.shared_options, **settings)
+    Args:
+        context: of the command.
+        request: of which the file is either.
+        story: of a new fit.
+        method: likewise.
+        of_a_fit: the parameters that a saved fit takes.
+    """
+    saved = holds_saved(Path(request.file))
+    if saved:
+        refuse_options_of_a_fit(context, request.file, of_a_fit)
+    check_input(request, saved=saved)
+    with starting(request):
+        from .. import fit, load_fit
+    with doing(f"reading {request.file}", request):
+        if saved:
+            return load_fit(request.file)
+        settings = parse_settings(request.settings or [], story, method)
+        return fit(story, read_annotations(request), method=method, **request.shared_options, **settings)
 
 
 def _own_table(request: Request) -> Path | None:

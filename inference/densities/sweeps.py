@@ -32,7 +32,8 @@ CHAINS = 100  # side by side, where so many draws are asked for
 LATER = 2 / 3  # of the sweeps, of which draws are kept at the most; of many it is the second half
 LEAPS = 5  # of a trajectory, which then ends as far from its start as one leads in units of the curvature
 WORK = 1e10  # numbers that are computed in any case, about: two or three seconds
-LITTLE = 4e9  # numbers that sweeps from a mode compute unless they are asked for, about: less than a second
+LITTLE = 4e9  # numbers that sweeps from a mode compute at the most unless they are asked for, about: less than a second
+ENOUGH = 4e8  # likewise, of more chains than annotations for each parameter ask for
 FEW_ROWS = 2**17  # annotations up to which there are sweeps from a mode unless they are asked for
 LABELLED = 400  # draws over which sweeps from a mode average
 
@@ -108,10 +109,12 @@ def swept_from(
         if NUMBERS[-1] * n_sweeps * GRADIENT * size_of(model, annotations, draws, fixed) > LITTLE:
             return None
     steps = Steps.around(model, annotations, draws, fixed, exact=True)
-    affordable = min(LITTLE / (n_sweeps * _work(steps, draws)), steps.number(NUMBERS[0]))  # as draws around the mode
-    n_chains = next((number for number in NUMBERS if number <= affordable), 0 if sweeps is None else NUMBERS[-1])
-    if not n_chains:
+    of_one = n_sweeps * _work(steps, draws)
+    if sweeps is None and NUMBERS[-1] * of_one > LITTLE:
         return None
+    asked = NUMBERS[0] * sum(value.size for value in draws.values()) / max(annotations.n_rows, 1)
+    most = min(max(ENOUGH / of_one, asked), LITTLE / of_one, steps.number(NUMBERS[0]))  # as draws around the mode
+    n_chains = next((number for number in NUMBERS if number <= most), NUMBERS[-1])
     at_mode = {name: np.broadcast_to(value, (n_chains, *value.shape[1:])) for name, value in draws.items()}
     return _after(steps, at_mode, min(LABELLED, n_chains * later(n_sweeps)), n_sweeps, key)
 

@@ -52,8 +52,9 @@ OPTIONS = (
         ),
         only_question=_option("Of several questions about each task the one to take, and no other.", "NAME"),
         columns=_option(
-            "What the columns of a table with a row for each task are: workers, with their labels, or classes, with "
-            "vote counts; or tasks, of a table with a row for each worker, such as answers to a form.",
+            "What the columns of a table with a row for each task, or the keys of a dictionary for each, are: workers, "
+            "with their labels, or classes, with vote counts; or tasks, of a table with a row for each worker, such as "
+            "answers to a form.",
             "workers|classes|tasks",
             default="found out",
         ),

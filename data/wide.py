@@ -24,6 +24,9 @@ MOST_VALUES = 100
 MOST_CODES = 10
 """More different whole numbers than these are asked about: whether they are labels or counts."""
 
+ONE_HOT = 5
+"""Rows from which on one 1 in each row is no chance, but a vote for one class."""
+
 IDENTIFIER = re.compile(r"(?<![A-Za-z])(?i:u?u?id|guid|key|index|no|nr|number)$|(?<=[a-z])(?:Id|ID)$")
 """Endings of the names of identifiers: "tweet_id", "docId"."""
 
@@ -82,8 +85,8 @@ def wide_roles(
         found = shared if sum(bool(values[name]) for name in shared) > 1 else []
         of_all = not found or _same_total(counts)
         asked = {name: counts[name] for name in (counts if of_all else found) if name in counts}
-        if asks and len(asked) > 1 and asked.keys() >= set(found) and (why := _like_counts(asked)):
-            raise _question(what, list(asked), why)
+        if asks and len(asked) > 1 and asked.keys() >= set(found) and (why := like_counts(asked)):
+            raise workers_or_classes(what, list(asked), why)
     else:
         found = list(counts if columns == "classes" else values)
         if len(found) < 2:
@@ -95,13 +98,14 @@ def wide_roles(
     return Wide(str(task), tuple(name for name in names if name in found), gold, others)
 
 
-def _question(what: str, columns: Sequence[str], why: str) -> AnnotationError:
-    listing = ", ".join(map(repr, columns[:3])) + ", …" * (len(columns) > 3)
+def workers_or_classes(what: str, names: Sequence[str], why: str, are: str = "columns") -> AnnotationError:
+    """Make the error for whole numbers, by what are columns or keys, that may be labels or vote counts."""
+    listing = ", ".join(map(repr, names[:3])) + ", …" * (len(names) > 3)
+    rows = " If each row is one annotation, name its columns by task=, worker= and label=." * (are == "columns")
     return AnnotationError(
-        f"{what}: the columns {listing} hold whole numbers, and {why}. If they are classes, and the numbers say how "
+        f"{what}: the {are} {listing} hold whole numbers, and {why}. If they are classes, and the numbers say how "
         "often each was given: columns='classes' (cp.Annotations.from_counts takes them as well). If they are workers, "
-        "and the numbers are labels: columns='workers'. If each row is one annotation, name its columns by task=, "
-        "worker= and label=."
+        f"and the numbers are labels: columns='workers'.{rows}"
     )
 
 
@@ -124,15 +128,17 @@ def _whole_numbers(values: pd.Series) -> np.ndarray | None:
     return whole if ((known >= 0) & (known == np.floor(known))).all() else None
 
 
-def _like_counts(counts: Mapping[str, np.ndarray]) -> str:
-    """Say what shows that numbers are vote counts rather than labels; nothing where they may well be labels.
+def like_counts(counts: Mapping[str, np.ndarray]) -> str:
+    """Return what shows that numbers are vote counts rather than labels; nothing where they may well be labels.
 
     Numbered columns ("r1", "r2") are workers. Votes for one class are at the expense of the others, so that columns of
     counts agree less than by chance, where those of workers who know something agree more.
     """
     cells = np.column_stack(list(counts.values()))
-    if _are_numbered(list(counts)) or np.nanmax(cells) < 2:
+    if are_numbered(list(counts)):
         return ""
+    if np.nanmax(cells) < 2:
+        return "one of them is 1 in each row" if len(cells) >= ONE_HOT and (np.nansum(cells, 1) == 1).all() else ""
     values = np.unique(cells[~np.isnan(cells)])
     if len(values) > MOST_CODES:
         return f"{len(values)} different ones are many for labels"
@@ -149,7 +155,7 @@ def _same_total(counts: Mapping[str, np.ndarray]) -> bool:
     return len(totals) > 1 and bool((totals == totals[0]).all())
 
 
-def _are_numbered(names: Sequence[str]) -> bool:
+def are_numbered(names: Sequence[str]) -> bool:
     """Return whether columns are called as workers are: "r1" and "r2", "annotator_a" and "annotator_b"."""
     stems = {re.sub(r"[^a-z]+$|[^a-z]+[a-z]$", "", name.casefold()) for name in names}
     of_workers = all(any(name.startswith(word) for word in NAMES["worker"]) for name in stems)

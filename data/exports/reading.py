@@ -34,6 +34,7 @@ from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from ..wide import COLUMNS, Wide, wide_roles
 from .asked import INFER, Asked
 from .comparison_tables import compared_annotations, comparison_roles, not_compared
+from .counted_votes import Records, are_counts, counted_table, field_of_counts
 from .eval_logs import NO_ANSWER, is_log, read_logs
 from .form_tables import Form, answers_of, form_roles
 from .gathered import Held
@@ -135,7 +136,8 @@ def read(
     - Tables with a row for each task and a column for each worker, or for each class with how often it was given; and
       answers to a form, with a row for each worker and a column for each task.
     - Dictionaries ``{task: {worker: label}}`` or ``{judge: {item: label}}`` in JSON, also where a label stands in a
-      dictionary, ``{"label": …, "reason": …}``; records with nested judges and verdicts, whose columns are called
+      dictionary, ``{"label": …, "reason": …}``; counts of votes by class, ``{"votes": {"toxic": 3, "ok": 2}}``,
+      asked about where they may be workers' scores; records with nested judges and verdicts, whose columns are called
       ``judge.model`` and ``verdict.label``: any place in them can be named so.
     - Tables of comparisons, with two columns of items (left and right, model_a and model_b, item1 and item2) and one of
       which is better (a side or an item; ``tie (bothbad)``, too): :meth:`Annotations.from_comparisons`.
@@ -164,9 +166,10 @@ def read(
         separator: what separates the columns of a text file; None to find out.
         encoding: of a text file; None to find out.
         sheet: of an Excel file with several.
-        columns: of a table with a row for each task, whether the other columns are ``"workers"``, with their labels, or
-            ``"classes"``, with vote counts; or ``"tasks"``, beside a row for each worker, such as answers to a form. By
-            default found out, and asked where workers and classes may both be meant.
+        columns: of a table with a row for each task, or a dictionary for each, whether the other columns, or the keys,
+            are ``"workers"``, with their labels, or ``"classes"``, with vote counts; or ``"tasks"``, beside a row for
+            each worker, such as answers to a form. By default found out, and asked where workers and classes may both
+            be meant.
         outer: of nested dictionaries, whether the outer keys are each a ``"task"`` or a ``"worker"``.
         several: of an export, what is done with annotations of several classes in one: ``"refuse"`` the file and name
             the first, or ``"leave_out"`` them.
@@ -394,6 +397,9 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
     if isinstance(content, Mapping):
         if (table := table_of_json(content)) is not None:
             return _from_table(Table(table, what), asked)
+        counted, asked = (None, asked) if asked.outer == "worker" else _counted(_by_task(content), what, asked)
+        if counted is not None:
+            return counted
         held = read_mapping(content, what, asked.outer)
         if held is None and (records := _only_records(content)) is not None:
             return _from_json(records, path, asked)
@@ -411,9 +417,32 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
         return _of_held(held, asked)
     if not content:
         raise AnnotationError(f"{what}: the list is empty; a record for each annotation is needed")
+    counted, asked = _counted(content, what, asked)
+    if counted is not None:
+        return counted
     of_pairs = are_judged_pairs(content[0])
     frame = pd.DataFrame(content if of_pairs else flat_records(content, what, list(asked.roles.values())))
     return _from_table(Table(frame, what, places=places_in(content)), asked)
+
+
+def _by_task(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Records of a dictionary {task: {key: number}} that has no more keys than tasks; none of another."""
+    records = [{"task": name, "": value} for name, value in content.items()]
+    keys = {key for value in content.values() if isinstance(value, Mapping) for key in value}
+    return records if len(keys) <= len(records) else []
+
+
+def _counted(records: Records, what: str, asked: Asked) -> tuple[tuple[Annotations, str] | None, Asked]:
+    """Read records with vote counts by class; beside None for others it is said what is left to ask of them."""
+    field = field_of_counts(records)
+    if field is None:
+        return None, asked
+    if not are_counts(records, field, what, asked):
+        return None, replace(asked, columns=None)
+    table, wide = counted_table(records, field, what, asked)
+    annotations, said = _wide(table, wide, what, replace(asked, columns="classes"))
+    said += "" if asked.columns else "; columns='workers' says that they are workers, and the numbers labels"
+    return (annotations, said), asked
 
 
 def _only_records(content: Mapping[str, Any]) -> list[Any] | None:

@@ -28,6 +28,7 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\babstain='N'", "--abstain N"),
     (r"\bmeaning=\{'?(\w+)'?: '(\w+)', '?(\w+)'?: '(\w+)'\}", r"--meaning \1=\2 --meaning \3=\4"),
     (r"\bmeaning=\{value: 'left', …\}", "--meaning VALUE=left"),
+    (r"\btruth_prior=cp\.(\w+)\(\)", r"--set truth_prior=\1"),
     (r"\bannotations\.of_question\(name\)", "--only-question NAME"),
     (r"\bannotations\.of_question\('([^']*)'\)", lambda found: f"--only-question {shlex.quote(found[1])}"),
     (r"\bcomparisons=True\b", "--comparisons"),

@@ -41,6 +41,7 @@ LARGE = 2_000_000  # rows that are not counted for a card
 STATIC = (
     "tasks", "workers", "classes", "population", "abstentions", "informative", "repeats", "models",
     "feature_names", "worker_feature_names", "item_feature_names", "kind", "items", "questions", "scored",
+    "preferences",
 )  # fmt: skip
 
 
@@ -103,6 +104,8 @@ class Annotations(Constructors):
         scored: whether the L − K categories after the classes are no abstentions, but the ordered levels of annotations
             whose truth has these other classes (``truth_classes=``), such as scores of a truth that is no or yes. No
             annotation is then a class; :meth:`verdicts` are those that the levels lie in.
+        preferences: whether each annotation of comparisons was said to be a preference of its own, so that no truth
+            is asked for.
         questions: the questions that are asked about tasks, where there are several: each task is then a pair with one.
     """
 
@@ -137,6 +140,7 @@ class Annotations(Constructors):
     question: Array | None = None
     questions: Ids = NO_IDS
     scored: bool = False
+    preferences: bool = False
     item_features: Array | None = None
     item_feature_names: Ids = NO_IDS
 
@@ -448,10 +452,13 @@ class Annotations(Constructors):
         Raises:
             AnnotationError: it is none, or lacks a column of what these tasks are named by.
         """
-        given = {} if self.named else {"worker": None}
-        found = needed_comparison_columns(table, "the table", given=given, abstain=self.abstentions)
+        given: dict[str, str | None] = {} if self.named else {"worker": None}
+        has_questions = len(self.questions) > 0
+        given |= {"question": QUESTION} if has_questions and QUESTION in table else {}
+        about: dict[str, Any] = {"given": given, "abstain": self.abstentions, "looks": has_questions}
+        found = needed_comparison_columns(table, "the table", **about)
         n_asked, asked = columns_of_tasks(self), found.task or found.prompt
-        if n_asked != 0 and asked is None:
+        if n_asked != 0 and asked is None and not self.preferences:
             role = "prompts" if n_asked else "tasks"
             raise AnnotationError(
                 f"the table has no column of {role}, and these comparisons are by {role}: "
@@ -470,6 +477,8 @@ class Annotations(Constructors):
             count=None,
             seconds=None,
             abstain=list(self.abstentions) or None,
+            preferences=self.preferences,
+            question=(found.question or QUESTION) if has_questions else None,
             tell=False,
         )
         return Annotations(**fields)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from .column_names import is_name_of, named_for, plain
+from .column_names import is_name_of, named_for, plain, stem
 from .comparisons import ASKED, Words, label_text
 from .errors import AnnotationError
+from .questions import MOST_QUESTIONS, QUESTION, names_questions, question_column
 
 ENDS = (("left", "right"), ("a", "b"), ("1", "2"), ("first", "second"))
 """Ends of the names of two items' columns, beside the word for what is compared."""
@@ -27,6 +28,12 @@ TASKS = ("task", "pair", "comparison", "battle", "match", "trial")
 """Names, without "id" at the end, of a column that names each pair; of any other name for tasks it is the prompt."""
 
 
+FEW_QUESTIONS = 5
+"""Values of a column "question" up to which they may be what items are compared by; more are prompts."""
+
+NAMED = 3  # of these values, that an error lists
+
+
 @dataclass(frozen=True)
 class ComparisonColumns:
     """The columns of a table of comparisons, by the options of :meth:`.Annotations.from_comparisons`."""
@@ -37,10 +44,11 @@ class ComparisonColumns:
     worker: str | None
     task: str | None
     prompt: str | None
+    question: str | None = None
 
     def said(self) -> str:
         """Return which column was taken for what."""
-        others = {"worker": self.worker, "task": self.task, "prompt": self.prompt}
+        others = {"worker": self.worker, "task": self.task, "prompt": self.prompt, "question": self.question}
         named = [f"{role} {name!r}" for role, name in others.items() if name is not None]
         return ", ".join([f"{self.left!r} with {self.right!r}", f"label {self.label!r}", *named])
 
@@ -52,6 +60,7 @@ def find_comparison_columns(
     abstain: Iterable[Any] = (),
     meaning: Mapping[Any, str] | None = None,
     sure: bool = False,
+    looks: bool = True,
 ) -> ComparisonColumns | None:
     """Return the columns of a table of comparisons, or None where it is none.
 
@@ -66,6 +75,11 @@ def find_comparison_columns(
         abstain: labels that are no class.
         meaning: by label the side that it stands for, beside the words that are known.
         sure: whether it is known to be one, so that a column is taken by its name, whatever is in it.
+        looks: whether a column of questions that was not named is looked for: one that is called criterion, aspect or
+            dimension and has several, or question and has several for a task.
+
+    Raises:
+        AnnotationError: a column "question" may have the prompts, or what the items are compared by.
     """
     given, names = given or {}, [str(name) for name in table.columns]
     sides = two_sides(names)
@@ -80,15 +94,37 @@ def find_comparison_columns(
     free = [name for name in free if name != label]
     worker = given["worker"] if "worker" in given else _first([n for n in free if is_name_of(n, "worker")])
     free = [name for name in free if name != worker]
-    asked = (
-        given["task"]
-        if "task" in given
-        else _first([name for name in free if _word(name) in TASKS] or named_for("task", free))
-    )
-    if asked is None:
-        return ComparisonColumns(*sides, label, worker, None, None)
-    names_pairs = _word(asked) in TASKS and not _has_several_pairs(table, asked, sides)
-    return ComparisonColumns(*sides, label, worker, *((asked, None) if names_pairs else (None, asked)))
+    question = given.get("question")
+    free = [name for name in free if name != question]
+    tasks = [name for name in free if _word(name) in TASKS] or named_for("task", free)
+    asked = given["task"] if "task" in given else _first(sorted(tasks, key=names_questions))
+    if looks and question is None:
+        free = [name for name in free if name != asked]
+        question = _question(table, free, asked, is_given="task" in given)
+    names_pairs = asked is not None and _word(asked) in TASKS and not _has_several_pairs(table, asked, sides)
+    task, prompt = (asked, None) if names_pairs else (None, asked)
+    return ComparisonColumns(*sides, label, worker, task, prompt, question)
+
+
+def _question(table: pd.DataFrame, free: Sequence[str], asked: str | None, *, is_given: bool) -> str | None:
+    """The column of what items are compared by, where this is several questions.
+
+    Raises:
+        AnnotationError: the column of the prompts may have them.
+    """
+    if asked is not None and (found := question_column(table, asked)) is not None:
+        return found
+    named = [name for name in free if names_questions(name) and stem(name) != QUESTION]
+    several = [name for name in named if 1 < table[name].nunique() <= MOST_QUESTIONS]
+    if several:
+        return several[0]
+    if asked is not None and not is_given and plain(asked) == QUESTION and 1 < table[asked].nunique() <= FEW_QUESTIONS:
+        values = ", ".join(map(repr, table[asked].dropna().unique()[:NAMED]))
+        raise AnnotationError(
+            f"column {asked!r} has {table[asked].nunique()} values, {values}: say question={asked!r} where they are "
+            f"what the items are compared by, or task={asked!r} where they are prompts that the items answer"
+        )
+    return None
 
 
 def needed_comparison_columns(table: pd.DataFrame, what: str, **options: Any) -> ComparisonColumns:

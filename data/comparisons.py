@@ -19,6 +19,7 @@ from .ids import Ids
 from .kinds import SIDES, Pairwise, encode_labels, sorted_labels
 from .long import Missing, before, long_fields, rows_kept
 from .numbers import truth_value
+from .questions import Units, tasks_of
 from .text_files import check_roles
 
 KIND = Pairwise()
@@ -64,6 +65,7 @@ def comparison_fields(
     when: str | None = None,
     meaning: Mapping[Any, str] | None = None,
     preferences: bool = False,
+    question: str | None = None,
     tell: bool = True,
     **options: Any,
 ) -> dict[str, Any]:
@@ -85,10 +87,10 @@ def comparison_fields(
     if task == TASK and (prompt is not None or TASK not in frame.columns):
         task = None
     roles = {"left": left, "right": right, "worker": worker, "label": label, "task": task, "prompt": prompt}
-    check_roles(roles | {"count": count, "seconds": seconds, "when": when})
+    check_roles(roles | {"count": count, "seconds": seconds, "when": when, "question": question})
     if task is not None and prompt is not None:
         raise AnnotationError("task= and prompt= both say what is asked of a pair; give one of them")
-    own = {"left": left, "right": right, "worker": worker, "label": label, "task": task, "prompt": prompt}
+    own = roles | {"question": question}
     if any(value is None or value != value for value in abstentions_of(abstain)):
         own["label"] = None  # an empty label is an abstention
     columns = {f"column {name!r}": take_column(frame, name, role) for role, name in own.items() if name is not None}
@@ -127,13 +129,18 @@ def comparison_fields(
         value if isinstance(value, _Abstention) else SIDES[mirror[value] if swapped else value]
         for value, swapped in zip(said, is_mirrored, strict=True)
     ]
+    units = ids
+    if question is not None:
+        of_rows = _encoded(frame, question, "question", where)
+        units = [(name, of_rows.ids[int(code)]) for name, code in zip(ids, of_rows.codes, strict=True)]
     rows = pd.DataFrame(
         {
             "pair" if task is None else task: pd.Series(ids, dtype=object),
             label: pd.Series([v.value if isinstance(v, _Abstention) else v for v in labels], dtype=object),
         }
     )
-    for role, name in {"worker": worker, "count": count, "seconds": seconds, "when": when}.items():
+    beside = {"worker": worker, "count": count, "seconds": seconds, "when": when, "question": question}
+    for role, name in beside.items():
         if name is not None:
             rows[name] = take_column(frame, name, role)
     fields = long_fields(
@@ -144,6 +151,7 @@ def comparison_fields(
         count=count,
         seconds=seconds,
         when=when,
+        question=question,
         abstain=abstain,
         kind=KIND,
         mirrored=is_mirrored,
@@ -152,15 +160,15 @@ def comparison_fields(
         **options,
     )
     at_task = np.full((len(fields["tasks"]), 2), -1, np.int32)
-    at_task[fields["tasks"].index_of(ids)] = sides[first]
+    at_task[fields["tasks"].index_of(units)] = sides[first]
     if of_prompts is not None and asked is not None:
         given = resolve_features(of_prompts, asked.ids, noun="prompt", column=str(prompt), ordered=False)
         by_task = np.zeros((len(at_task), *given.shape[1:]), np.float32)
-        by_task[fields["tasks"].index_of(ids)] = given[asked.codes]
+        by_task[fields["tasks"].index_of(units)] = given[asked.codes]
         fields |= {"features": read_only(by_task), "feature_names": feature_names(of_prompts, str(prompt))}
     if gold is not None:
         known: dict[str, Any] = {"task": str(rows.columns[0]), "label": label, "pairs": (at_task, items)}
-        known |= {"abstentions": fields["abstentions"]}
+        known |= {"abstentions": fields["abstentions"], **({} if question is None else {"question": question})}
         fields["gold"] = read_only(resolve_gold(gold, fields["tasks"], fields["classes"], **known))
     if of_items is not None:
         about: dict[str, Any] = {"noun": "item", "column": ITEM, "option": "item_features", "flat": True}
@@ -168,12 +176,22 @@ def comparison_fields(
         fields["item_feature_names"] = feature_names(of_items, ITEM)
     elif tell and (apart := told_parts(at_task, items)):
         warn(f"{apart}; {PARTS_MEND}")
-    return fields | {"sides": read_only(at_task), "items": items}
+    return fields | {"sides": read_only(at_task), "items": items, "preferences": preferences}
 
 
-def preference_names(n: int) -> list[str]:
-    """Return the tasks of comparisons that are each a preference of its own, by which they are known for that."""
-    return [f"preference {number}" for number in range(1, n + 1)]
+def preference_names(n: int, after: int = 0) -> list[str]:
+    """Return names for the tasks of n comparisons that are each a preference of its own, after those with a number."""
+    return [f"preference {number}" for number in range(after + 1, after + n + 1)]
+
+
+def numbered_after(more: Any, first: Any) -> Any:
+    """Return preferences to be added with other names of their tasks than those of the first ones."""
+    last = max(int(str(name).rpartition(" ")[2]) for name in tasks_of(first.tasks))
+    names = preference_names(len(tasks_of(more.tasks)), last)
+    if not isinstance(more.tasks, Units):
+        return more.replace(tasks=Ids(names))
+    pairs = zip(more.tasks.task, more.tasks.question, strict=True)
+    return more.replace(tasks=Units((names[i], more.tasks.questions[int(q)]) for i, q in pairs))
 
 
 def _named(features: Any, column: str, option: str, noun: str = ITEM) -> Ids:
@@ -214,7 +232,8 @@ def columns_of_tasks(annotations: Any) -> int | None:
     """
     if not annotations.n_tasks:
         return None
-    name, sides = annotations.tasks[0], np.asarray(annotations.sides)[0]
+    name: Any = tasks_of(annotations.tasks)[0]
+    sides = np.asarray(annotations.sides)[0]
     pair = {annotations.items[int(item)] for item in sides}
     is_made = isinstance(name, tuple) and len(name) in (2, 3) and set(name[-2:]) == pair
     return len(name) - 2 if is_made else None
@@ -239,6 +258,13 @@ def together(first: Any, more: Any) -> tuple[Any, dict[str, Any]]:
         raise AnnotationError(
             "only one of both says which items are compared; make both by cp.Annotations.from_comparisons"
         )
+    if first.preferences != more.preferences:
+        raise AnnotationError(
+            "only one of both was said to be preferences, each a task of its own; make both with preferences=True, or "
+            "neither"
+        )
+    if first.preferences:
+        more = numbered_after(more, first)
     items = Ids([*first.items, *(name for name in more.items if first.items.index_of([name])[0] < 0)])
     sides = items.index_of(more.items)[np.asarray(more.sides)]
     place = first.tasks.index_of(more.tasks)

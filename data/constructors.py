@@ -163,6 +163,7 @@ class Constructors:
         abstain: Any = None,
         meaning: Mapping[Any, str] | None = None,
         preferences: bool = False,
+        question: str | None = None,
         **options: Any,
     ) -> Self:
         """Make annotations from a table of comparisons: which of two items is better, one row for each annotation.
@@ -196,6 +197,9 @@ class Constructors:
                 a pair share: each is then a task, by its row from 0, and `task` is not looked at. Items' scores are
                 those of Bradley and Terry's model of the rows where a story takes them for right: ``one_coin`` with
                 ``right=1000, wrong=1``.
+            question: the column of what a row compares the items by, where these are several questions, such as "more
+                helpful" and "safer": a pair is a task of its own by each. Scores of items are by one question
+                (:meth:`.Annotations.of_question`).
             **options: when, classes, workers, gold, features, worker_features, repeats and missing as for `from_frame`.
                 Gold labels are the better item, or "left", "right" or "tie" as the task's `pairs` have it.
                 ``item_features`` are features of the items, of which scores may follow (:class:`.BradleyTerry`): a
@@ -214,6 +218,7 @@ class Constructors:
         if (left, right) == ("left", "right") and any(n == role and n not in columns for role, n in names.items()):
             given = {role: name for role, name in names.items() if name != role or name in columns}
             about: dict[str, Any] = {"given": given, "abstain": abstentions_of(abstain), "meaning": meaning}
+            about["looks"] = False
             known = find_comparison_columns(as_frame(frame).to_pandas(), **about, sure=True)
             if known is not None and ("left" in given) == ("right" in given):
                 names |= {role: getattr(known, role) or name for role, name in names.items() if role not in given}
@@ -228,6 +233,7 @@ class Constructors:
                 abstain=abstain,
                 meaning=meaning,
                 preferences=preferences,
+                question=question,
                 **options,
             )
         )

@@ -167,6 +167,7 @@ def lengthened_fields(
         "once": annotations.count is None,
         "kind": annotations.kind,
         "scored": annotations.scored,
+        "preferences": annotations.preferences,
     }
 
 

@@ -27,7 +27,7 @@ from .engines.registry import ENGINES, MEANT
 from .engines.settings import checked_seed
 from .findings.look import all_findings
 from .fit_story import fit_story
-from .fitted.item_ranking import OF_PREFERENCES, are_preferences
+from .fitted.item_ranking import OF_PREFERENCES
 from .fitted.posterior import Posterior, equal_weights
 from .result import Fit
 from .sources.on_disk import IN_MEMORY
@@ -206,7 +206,7 @@ def fit(
         options = options | {"pooled_questions": True}
     takes_one = isinstance(story, str) and story == "auto" and not {*OF_AN_AVERAGE, "stories"} & set(options)
     takes_one = takes_one and (gold is None or gold is False)
-    if takes_one and isinstance(annotations, Annotations) and are_preferences(annotations):
+    if takes_one and isinstance(annotations, Annotations) and annotations.preferences:
         story, options = "one_coin", OF_PREFERENCES | options
         if progress:
             given = ", ".join(f"{name}={options[name]:g}" for name in OF_PREFERENCES)

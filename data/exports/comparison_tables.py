@@ -15,9 +15,9 @@ from .asked import INFER, Asked
 from .known_columns import left_out
 from .llm_judge import turn_name
 
-ROLES = ("task", "worker", "label")
+ROLES = ("task", "worker", "label", "question")
 TURN = "turn"  # of a conversation, as in the human judgments of MT-bench
-OTHERS = ("question", "columns", "outer")
+OTHERS = ("columns", "outer")
 """Options that say that a table is something else."""
 
 
@@ -27,8 +27,12 @@ def comparison_roles(table: pd.DataFrame, what: str, asked: Asked) -> Comparison
     Raises:
         AnnotationError: it was said to be one, and is none.
     """
-    named = {role: name for role, name in asked.roles.items() if role in ROLES and name != INFER}
+    roles = asked.roles | {"question": INFER if asked.question is None else asked.question}
+    named = {role: name for role, name in roles.items() if role in ROLES and name != INFER}
+    if named.get("question", INFER) not in (INFER, *table.columns):
+        return None
     about: dict[str, Any] = {"given": named, "abstain": abstentions_of(asked.options.get("abstain"))}
+    about["looks"] = asked.looks
     about["meaning"] = asked.meaning
     if asked.comparisons or asked.meaning or asked.preferences:
         return needed_comparison_columns(table, what, **about)
@@ -45,7 +49,7 @@ def compared_annotations(
     Raises:
         AnnotationError: as :meth:`.Annotations.from_comparisons`, with the table.
     """
-    names = [found.left, found.right, found.label, found.worker, found.task, found.prompt]
+    names = [found.left, found.right, found.label, found.worker, found.task, found.prompt, found.question]
     columns = {name: table[name] for name in names if name is not None}
     turns = _turns(table, found, what) if "task" not in asked.named else None
     if turns is not None and found.prompt is not None:
@@ -53,6 +57,7 @@ def compared_annotations(
     others = (asked.count, asked.seconds, asked.options.get("when"))
     columns |= {name: table[name] for name in others if name is not None and name in table}
     of_numbers: list[list[str | None]] = [[found.left, found.right], [found.worker], [found.task], [found.prompt]]
+    of_numbers.append([found.question])
     for same in of_numbers:
         texts = [columns[name] for name in same if name is not None]
         if texts and all(isinstance(value, str) for column in texts for value in column.dropna()):
@@ -72,6 +77,7 @@ def compared_annotations(
             seconds=None if asked.seconds == INFER else asked.seconds,
             meaning=asked.meaning,
             preferences=asked.preferences,
+            question=found.question,
             item_features=asked.item_features,
             gold=asked.truth,
             **asked.options,
@@ -83,6 +89,7 @@ def compared_annotations(
     sizes = f"{count_text(annotations.n_annotations, 'comparison')} of {count_text(len(annotations.items), 'item')}, "
     sizes += f"{count_text(len(pairs), 'pair')}, "
     sizes += count_text(annotations.n_workers, "worker") if annotations.named else "workers not named"
+    sizes += f", {count_text(len(annotations.questions), 'question')}" if len(annotations.questions) else ""
     of_turns = "" if turns is None else f", each {TURN!r} of which is a prompt of its own"
     rest = left_out(table.columns, [*columns, *([] if turns is None else [TURN])], takes_gold=False)
     return annotations, f"{what}: comparisons ({found.said()}{of_turns}): {sizes}{rest}"

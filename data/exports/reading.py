@@ -301,11 +301,16 @@ def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
         return _tagged(table, asked.tags, asked)
     if asked.comparisons is not False and not asked.named and are_judged_pairs(frame.columns):
         return _of_judged_pairs(table, asked)
-    if isinstance(question, list | tuple) or question in frame.columns:
-        return _long(table, asked)
+    may_compare = asked.comparisons is not False and not isinstance(question, list | tuple)
+    if not may_compare or question in frame.columns:
+        compared = comparison_roles(frame, what, asked) if may_compare else None
+        if compared is not None:
+            return compared_annotations(frame, compared, what, asked)
+        if question is not None:
+            return _long(table, asked)
     if held := read_tool_table(frame.astype(object), what, question):
         return _of_held(held, asked)
-    if asked.comparisons is not False and (compared := comparison_roles(frame, what, asked)):
+    if may_compare and (compared := comparison_roles(frame, what, asked)):
         return compared_annotations(frame, compared, what, asked)
     annotations, said = _of_rows(table, asked)
     return annotations, said and said + not_compared(frame, asked)

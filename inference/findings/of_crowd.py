@@ -16,7 +16,6 @@ from ...data.connected import connected_parts
 from ...data.description import count_text
 from ...data.questions import Units
 from ...data.repeats import later_rows
-from ..fitted.item_ranking import are_preferences
 from .constant_workers import constant_workers_of
 from .register import Labels, Said, check, once
 
@@ -65,7 +64,7 @@ def open_question(text: str, remedy: str = "", **values: object) -> Said:
 @check("one_worker", "crowd", needs={"workers"})
 def one_worker(of: Labels) -> Iterator[Said]:
     """A single worker, whom nobody else's annotations show to err."""
-    if are_preferences(of.annotations):
+    if of.annotations.preferences:
         return
     if of.annotations.n_workers < 2 and (crowd := _crowd(of)) is not None and not crowd.knows_names:
         yield open_question("how often the one worker errs, which nobody else's annotations show")
@@ -196,7 +195,7 @@ def _meetings(of: Labels) -> Meetings | None:
 @check("nobody_meets", "crowd", needs={"workers"})
 def nobody_meets(of: Labels) -> Iterator[Said]:
     """Tasks of one worker each, unless they are preferences, which are no errors."""
-    meetings = None if are_preferences(of.annotations) else _meetings(of)
+    meetings = None if of.annotations.preferences else _meetings(of)
     if meetings is not None and not (meetings.per_task >= 2).any():
         yield open_question("how often workers err: no task has annotations of two workers")
 

@@ -19,7 +19,7 @@ from ...data.questions import workers_noun
 from ...models import KNOWN_STORIES
 from ..fitted.beyond_chance import agreement
 from ..fitted.intervals import INTERVAL, jeffreys
-from ..fitted.item_ranking import are_preferences, takes_as_given
+from ..fitted.item_ranking import takes_as_given
 from ..fitted.posterior import Posterior
 from ..sources.on_disk import Files
 from .facts import SURE, certainty, n_sure, sure_of_what
@@ -148,7 +148,7 @@ def verdict(of: Posterior) -> Verdict:
         trust, why = "with care", [f"Most labels are doubtful: {unsure:,} of {annotations.n_tasks:,}.", *why]
     if trust == "yes" and annotations.named and (share := _to_review(of)) >= MANY:
         trust, why = "with care", [f"Workers who are to be reviewed gave {share:.0%} of the annotations.", *why]
-    if are_preferences(annotations) and takes_as_given(of):
+    if annotations.preferences and takes_as_given(of):
         given = (
             f"Each of {count_text(annotations.n_annotations, 'annotation')} is a preference, and taken as it was given."
         )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from ...data.comparisons import parts, preference_names
+from ...data.comparisons import parts
 from ...models.parts.kernels import row_weights
 from .confusion_scores import given_a_class
 from .fitted import Fitted
@@ -180,11 +180,6 @@ def beats_by_position(fit: Posterior, workers: Any = None) -> pd.DataFrame:
 
 OF_PREFERENCES: dict[str, Any] = {"right": 1000.0, "wrong": 1.0}
 """Hyperparameters of ``one_coin`` by which annotations are right as they are."""
-
-
-def are_preferences(annotations: Annotations) -> bool:
-    """Return whether each annotation was said to be a preference of its own when it was read."""
-    return annotations.sides is not None and list(annotations.tasks) == preference_names(annotations.n_tasks)
 
 
 def takes_as_given(fit: Posterior) -> bool:

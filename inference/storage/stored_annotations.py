@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...data import Annotations, Ids
+from ...data.comparisons import preference_names
 from ...data.errors import AnnotationError, StorageError
 from ...data.kinds import NOMINAL
 from ...data.question_classes import kind_from_json
@@ -31,6 +32,8 @@ def ids_json(annotations: Annotations) -> dict[str, Any]:
         about["ids"]["abstentions"] = annotations.abstentions.to_json()
     if annotations.scored:
         about["scored"] = True
+    if annotations.preferences:
+        about["preferences"] = True
     if annotations.abstains:
         about["informative"] = annotations.informative
     if len(annotations.models):
@@ -101,6 +104,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         repeats=about.get("repeats", "keep"),
         kind=kind,
         scored=about.get("scored", False),
+        preferences=about.get("preferences", list(ids["tasks"]) == preference_names(n)),  # older folders have the names
     )
     if (np.diff(task) < 0).any():
         raise StorageError(f"{folder}: the rows of posterior.nc are not sorted by task; it was altered")

@@ -89,13 +89,20 @@ class BradleyTerry(ClassPrior):
             ``(N, K)``.
 
         Raises:
-            StoryError: the annotations are no comparisons, a standard deviation is not positive, or what it is of has
-                no features.
+            StoryError: the annotations are no comparisons, or answer several questions, a standard deviation is not
+                positive, or what it is of has no features.
         """
         if annotations.sides is None:
             raise StoryError(
                 "BradleyTerry() is a prior of comparisons, and the annotations do not say which items they compare; "
                 "make them by cp.Annotations.from_comparisons"
+            )
+        if len(annotations.questions):
+            names = ", ".join(map(repr, annotations.questions))
+            raise StoryError(
+                f"the comparisons answer {len(annotations.questions)} questions, {names}, by which an item has other "
+                f"scores: fit one of them by annotations.of_question({annotations.questions[0]!r}); or the labels of "
+                "all without scores of items by truth_prior=cp.Prevalence()"
             )
         score = jnp.asarray(self._scores(len(annotations.items)) + self._by_features(annotations))
         derived("score", score, "item", role="item_score")

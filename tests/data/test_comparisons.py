@@ -329,3 +329,72 @@ def test_read_takes_the_number_of_a_comparison_for_its_task(name):
     rows = [(i, f"m{i % 3}", f"m{(i + 1) % 3}", f"w{j}", "left") for i in range(6) for j in range(2)]
     table = pd.DataFrame(rows, columns=[name, "model_a", "model_b", "judge", "winner"])
     assert cp.read(table, tell=False).n_tasks == 6
+
+
+CRITERIA = pd.DataFrame(
+    {
+        "prompt": ["p", "p", "p", "p", "q", "q"],
+        "model_a": ["x", "x", "y", "y", "x", "x"],
+        "model_b": ["y", "y", "x", "x", "z", "z"],
+        "judge": ["ann", "ann", "bob", "bob", "ann", "ann"],
+        "criterion": ["helpful", "safe", "helpful", "safe", "helpful", "safe"],
+        "winner": ["model_a", "model_b", "model_b", "model_a", "tie", "model_a"],
+    }
+)
+
+
+def test_criteria_of_comparisons_are_questions_and_their_verdicts_are_not_mixed():
+    annotations = cp.read(CRITERIA, tell=False)
+    assert list(annotations.questions) == ["helpful", "safe"]
+    helpful, safe = (annotations.of_question(name) for name in ("helpful", "safe"))
+    assert helpful.votes().tolist() == [[2, 0, 0], [0, 0, 1]]
+    assert safe.votes().tolist() == [[0, 2, 0], [1, 0, 0]]
+    assert safe.pairs.loc[[("p", "x", "y")]].to_numpy().tolist() == [["x", "y"]]
+
+
+def test_a_column_question_is_what_items_are_compared_by_beside_prompts_and_asked_about_alone():
+    table = CRITERIA.rename(columns={"criterion": "question"})
+    assert list(cp.read(table, tell=False).questions) == ["helpful", "safe"]
+    alone = table.drop(columns="prompt")
+    with pytest.raises(cp.AnnotationError, match=r"'helpful', 'safe'.*question='question'.*task='question'"):
+        cp.read(alone)
+    assert list(cp.read(alone, question="question", tell=False).questions) == ["helpful", "safe"]
+    assert not len(cp.read(alone, task="question", tell=False).questions)
+
+
+def test_scores_of_items_are_by_one_question():
+    annotations = cp.Annotations.from_comparisons(CRITERIA, prompt="prompt", question="criterion")
+    with pytest.raises(cp.StoryError, match=r"'helpful', 'safe'.*of_question\('helpful'\)"):
+        cp.fit("dawid_skene", annotations, progress=False)
+    fit = cp.fit("dawid_skene", annotations.of_question("safe"), progress=False)
+    assert len(fit.ranking) == 3
+    every = cp.fit("dawid_skene", annotations, truth_prior=cp.Prevalence(), progress=False)
+    assert len(every.labels) == 4
+
+
+def test_gold_labels_of_criteria_are_by_pair_and_question():
+    gold = {(("p", "x", "y"), "safe"): "y"}
+    annotations = cp.Annotations.from_comparisons(CRITERIA, prompt="prompt", question="criterion", gold=gold)
+    given = annotations.tasks.index_of(list(gold))[0]
+    assert annotations.gold[given] == 1
+    assert (np.delete(np.asarray(annotations.gold), given) == -1).all()
+
+
+def test_more_comparisons_by_criterion_are_joined_by_it():
+    annotations = cp.Annotations.from_comparisons(CRITERIA, prompt="prompt", question="criterion")
+    more = annotations.joined(CRITERIA.assign(judge="cy"))
+    assert more.n_annotations == 12
+    assert more.of_question("safe").votes().tolist() == [[0, 4, 0], [2, 0, 0]]
+
+
+def test_preferences_are_known_for_it_however_their_tasks_are_called_and_added_as_new_ones():
+    table = CRITERIA.drop(columns="criterion")
+    annotations = cp.Annotations.from_comparisons(table, preferences=True)
+    assert annotations.preferences
+    both = annotations.joined(table)
+    assert both.preferences
+    assert both.n_tasks == both.n_annotations == 12
+    named = cp.Annotations.from_comparisons(table.assign(task=[f"preference {n}" for n in range(1, 7)]), task="task")
+    assert not named.preferences
+    with pytest.raises(cp.AnnotationError, match="only one of both"):
+        annotations.joined(named)

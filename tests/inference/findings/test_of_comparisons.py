@@ -8,7 +8,6 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.inference.findings.of_comparisons import LEAD, SPREAD, _by_preferences
-from crowdppl.inference.fitted.item_ranking import are_preferences
 
 
 def comparisons(*groups, features=None):
@@ -124,4 +123,4 @@ def test_comparisons_of_one_annotation_are_preferences_only_where_this_is_said()
     table = drawn(2, preferences=True, times=1).assign(task=lambda rows: range(len(rows)))
     numbered = cp.Annotations.from_comparisons(table, task="task")
     said = cp.Annotations.from_comparisons(table, preferences=True)
-    assert [are_preferences(each) for each in (numbered, said)] == [False, True]
+    assert [each.preferences for each in (numbered, said)] == [False, True]

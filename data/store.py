@@ -104,6 +104,17 @@ class Store:
         worker = none if self.named else None
         return Annotations(none, worker, none, None, None, None, None, Ids(), workers, classes, kind=self.kind)
 
+    def annotations(self) -> Annotations:
+        """Return all annotations in memory, whose tasks are numbers in the order that they have on the disk."""
+        rows, tasks = slice(0, self.n_rows), slice(0, self.n_tasks)
+        return self.names().replace(
+            task=np.repeat(np.arange(self.n_tasks, dtype=np.int32), self._read("rows", tasks)),
+            worker=self._read("worker", rows).astype(np.int32) if self.named else None,
+            label=self._read("label", rows).astype(np.int32),
+            count=None if self.once else self._read("count", rows).astype(np.float32),
+            tasks=Ids.range(self.n_tasks),
+        )
+
     def plan(self, n_rows: int) -> Plan:
         """Return a plan to read the data in batches of whole tasks, as even as they come.
 

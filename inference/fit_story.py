@@ -53,7 +53,7 @@ from .findings.copies import AgreeingGroup
 from .findings.copies_as_one import are_unasked, as_one, groups_before, with_copies
 from .findings.look import look_at
 from .fitted.alignment import aligned, permutations
-from .fitted.averaged_labels import averaged_labels
+from .fitted.averaged_labels import averaged_from_files, averaged_labels
 from .fitted.fitted import Fitted, label_posteriors
 from .fitted.modes import modes_of
 from .sources.devices import mesh_of
@@ -231,6 +231,8 @@ def _fit_files(
     source.progress = progress
     kept = settings._asdict() | {"seed": seed, "backend": "numpyro", "step": step}
     fitted = Fitted(model, source, outcome, method, kept, dims)
+    if method == "em" and step == EXACT:
+        fitted = averaged_from_files(fitted)
     fitted = fitted.replace(stored_sums=fitted.label_sums)
     return fitted.replace(findings=look_at(fitted))
 

@@ -52,8 +52,8 @@ class EMSettings(NamedTuple):
         sweeps: of data augmentation (:mod:`.sweeps`) from the mode and the votes, over whose later half label
             probabilities are averaged (:mod:`.averaged_labels`); 0 gives those at the mode. None takes fifteen where
             there are fewer than thirty annotations for each parameter and they take about a second at the most. The
-            mode, its log-posterior and its intervals stay as they are. Used where all tasks are in memory of one
-            device, without minibatches.
+            mode, its log-posterior and its intervals stay as they are. A number is used where all tasks are in memory
+            of one device, without minibatches; None, too, of files of up to 131,072 rows.
     """
 
     max_iterations: int = 1000
@@ -99,7 +99,8 @@ class SVISettings(NamedTuple):
             them; 0 leaves the draws as the guide has them. None takes up to a hundred, as many as compute no more than
             the steps of Adam did, or than two or three seconds take, and none where these would be under fifteen.
             The loss and what is optimised stay as they are. Used where all tasks are in memory of one device and each
-            step takes all of them, by a guide that is not a point, with ``backend="numpyro"``.
+            step takes all of them, by a guide that is not a point, with ``backend="numpyro"``; None, too, of files of
+            up to 131,072 rows.
     """
 
     max_iterations: int = 2000

@@ -241,8 +241,9 @@ def run(
     fitted |= {name: holder["value"] for name, holder in (state.svi.mutable_state or {}).items()}
     fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
     found = facts(losses)
-    if isinstance(data, Annotations) and settings.sweeps != 0 and not (in_parts or is_point):
-        draws, of_sweeps = _swept(model, data, draws, fixed, draw_key, settings, progress)
+    whole = data if not in_parts else data.all_of_few(sweeps.FEW_ROWS) if isinstance(data, Files) else None
+    if isinstance(whole, Annotations) and settings.sweeps != 0 and not is_point:
+        draws, of_sweeps = _swept(model, whole, draws, fixed, draw_key, settings, progress)
         found |= of_sweeps
     return Outcome(draws, fixed, without_gaps(losses), {}, found, is_point)
 

@@ -80,7 +80,7 @@ def turned_around(of: Labels) -> Iterator[Said]:
         )
 
 
-@check("averaged_labels", "labels", needs={"story", "memory"})
+@check("averaged_labels", "labels", needs={"story"})
 def averaged_labels(of: Fitted) -> Iterator[Said]:
     """Labels of EM that are averaged over what the parameters may be, and far less sure than at the mode, as a note."""
     facts = of.outcome.facts
@@ -96,7 +96,7 @@ def averaged_labels(of: Fitted) -> Iterator[Said]:
     )
 
 
-@check("labels_at_mode", "labels", needs={"story", "memory"})
+@check("labels_at_mode", "labels", needs={"story"})
 def labels_at_mode(of: Fitted) -> Iterator[Said]:
     """Labels of EM at the mode alone where few annotations tell each of many parameters, as a note."""
     per_parameter = thin_at_mode(of)

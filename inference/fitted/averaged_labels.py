@@ -18,7 +18,8 @@ from ...data.arrays import counts
 from ..densities.augmented import has_parts
 from ..densities.random_keys import key_of
 from ..densities.sites import parameter_names
-from ..densities.sweeps import swept_from
+from ..densities.sweeps import FEW_ROWS, swept_from
+from . import by_batch
 from .fitted import Fitted, label_posteriors
 
 THIN = 30  # annotations for each free parameter, from which on labels at the mode are as sure as the average
@@ -63,6 +64,24 @@ def averaged_labels(fitted: Fitted, at_mode: np.ndarray) -> AveragedLabels | Non
     return AveragedLabels(posterior, facts)
 
 
+def averaged_from_files(fitted: Fitted) -> Fitted:
+    """Return a fit by EM of so few annotations in files that they may be read for it, with averaged labels if any.
+
+    They are those that a fit of the same annotations in memory has.
+    """
+    annotations = None if fitted.files is None else fitted.files.all_of_few(FEW_ROWS)
+    if annotations is None:
+        return fitted
+    here = fitted.replace(source=annotations)
+    averaged = averaged_labels(here, label_posteriors(here)[0])
+    if averaged is None:
+        return fitted
+    facts = {**fitted.outcome.facts, **averaged.facts}
+    sums = by_batch.sums_of(averaged.posterior, annotations)
+    outcome = fitted.outcome._replace(facts=facts)
+    return fitted.replace(outcome=outcome, stored_posterior=averaged.posterior, stored_sums=sums)
+
+
 def thin_at_mode(fitted: Fitted) -> float | None:
     """Return how many annotations there are for each parameter where they are few and labels are those at the mode.
 
@@ -77,7 +96,9 @@ def thin_at_mode(fitted: Fitted) -> float | None:
         or fitted.model.has_network
     ):
         return None
-    per_parameter = float(counts(fitted.annotations).sum()) / max(n_free(fitted, fitted.at_size.annotations), 1)
+    files = fitted.files
+    seen = fitted.at_size.annotations if files is None else files.like
+    per_parameter = fitted.source.n_annotations / max(n_free(fitted, seen), 1)
     return per_parameter if per_parameter < THIN else None
 
 

@@ -1,7 +1,7 @@
 """A story whose annotations stay on the disk: what follows from its draws, in passes over the data.
 
 Parameters are averaged over all draws. What needs the annotations, such as label probabilities, is averaged over
-:data:`FEW` of them.
+:data:`FEW` of them, or more where the annotations are few.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +15,8 @@ import pandas as pd
 import pyarrow as pa
 from jax import Array
 
+from ...data import Annotations
+from ...data.arrays import counts
 from ...data.batch import Batch
 from ...data.ids import Ids
 from ...data.kinds import Kind
@@ -34,6 +36,7 @@ from .confusion_scores import entropy
 from .expected_scores import expected_where_ordered
 
 FEW = 20  # draws at the most that a pass over the data looks at
+AT_DRAWS = 2**22  # rows times draws, below which a pass over labels looks at more of these
 NUMBERS = 2e6  # in confusion matrices that need no pass, about
 NO_DIMS = {"task", "row"}  # quantities by task or by row stay on the disk
 SURE = 0.9  # probability from which a label is called certain
@@ -54,17 +57,37 @@ def some_of(draws: Mapping[str, Any], most: int = FEW) -> Parameters:
     return {name: jnp.asarray(value[0, some]) for name, value in draws.items()}
 
 
+def _for_labels(files: Files, draws: Mapping[str, Any]) -> Parameters:
+    """Some of the draws, as many as go over so many annotations in little time."""
+    return some_of(draws, max(FEW, AT_DRAWS // max(files.n_annotations, 1)))
+
+
 def label_sums(model: Model, files: Files, draws: Mapping[str, Any]) -> LabelSums:
     """The sums over all tasks: one pass over the data."""
-    few = some_of(draws)
+    few = _for_labels(files, draws)
     shapes = jax.eval_shape(_label_sums, model, files.like, few)
     zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
     return _added(files, _label_sums, model, few, zeros)
 
 
-def posteriors(model: Model, files: Files, draws: Mapping[str, Any]) -> Iterator[np.ndarray]:
-    """Yield ``P(truth | annotations)`` of each batch's tasks, ``(n, K)``."""
-    few = some_of(draws)
+def sums_of(posterior: np.ndarray, annotations: Annotations) -> LabelSums:
+    """The sums over all tasks of label probabilities that are known, ``(N, K)``, of annotations in memory."""
+    right = np.zeros(0)
+    if annotations.worker is not None:
+        agree: np.ndarray = posterior[np.asarray(annotations.task), np.asarray(annotations.label)] * counts(annotations)
+        right = np.bincount(np.asarray(annotations.worker), agree, annotations.n_workers).astype(float)
+    sure = (annotations.kind.certainty(posterior, annotations.question) >= SURE).sum()
+    return LabelSums(*map(jnp.asarray, (posterior.sum(0), sure, right)))
+
+
+def posteriors(
+    model: Model, files: Files, draws: Mapping[str, Any], known: np.ndarray | None = None
+) -> Iterator[np.ndarray]:
+    """Yield ``P(truth | annotations)`` of each batch's tasks, ``(n, K)``: those that are `known`, or at some draws."""
+    if known is not None:
+        yield from (known[piece.tasks] for piece in files.plan.slices)
+        return
+    few = _for_labels(files, draws)
     for piece, batch in zip(files.plan.slices, files.batches(), strict=True):
         yield np.asarray(_posterior(model, batch, few))[: piece.tasks.stop - piece.tasks.start]
 

@@ -314,7 +314,7 @@ class Fitted:
     @cached_property
     def posterior(self) -> np.ndarray:
         r""":math:`P(z_i = k \mid y)`, the mean over draws of :math:`P(z_i = k \mid \theta, y)`: ``(N, K)``."""
-        if self.stored_posterior is not None:
+        if self.stored_posterior is not None and self.files is None:
             return self.stored_posterior
         mean = (label_posteriors(self) if self.by_start is None else self.by_start).mean(0)
         return mean / mean.sum(-1, keepdims=True)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...data import Ids
+from ...data import Annotations, Ids
 from ...data.batch import Batch
 from ...data.kinds import Kind
 from ...data.scan import size_text
@@ -107,6 +107,10 @@ class Files:
     def kind(self) -> Kind:
         """The kind of the labels."""
         return self.like.kind
+
+    def all_of_few(self, n_rows: int) -> Annotations | None:
+        """Return all annotations in memory, where they are no more rows than these; None of more."""
+        return self.store.annotations() if self.store.n_rows <= n_rows else None
 
     def n_by_worker(self) -> np.ndarray:
         """The number of annotations of each worker, ``(J,)``."""

@@ -105,7 +105,8 @@ def iter_labels(fit: Posterior) -> Iterator[pd.DataFrame]:
         yield label_table(fit)
         return
     fitted = fit.fitted
-    for piece, posterior in zip(files.plan.slices, posteriors(fitted.model, files, fitted.draws), strict=True):
+    found = posteriors(fitted.model, files, fitted.draws, fitted.stored_posterior)
+    for piece, posterior in zip(files.plan.slices, found, strict=True):
         yield label_frame(posterior, files.store.tasks(piece), files.classes, files.kind)
 
 

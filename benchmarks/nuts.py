@@ -22,7 +22,7 @@ from support.timing import CompileClock, interleaved
 import crowdppl as cp
 from crowdppl.data.padding import padded
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.real_entries import grown
+from crowdppl.inference.densities.padded_sites import grown
 from crowdppl.inference.densities.sites import parameter_dims
 from crowdppl.inference.engines import em, nuts
 from crowdppl.inference.engines.settings import NUTSSettings

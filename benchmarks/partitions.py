@@ -19,7 +19,7 @@ from support.report import Report
 import crowdppl as cp
 from crowdppl.data.store import open_store
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.program_cache import use_program_cache
+from crowdppl.inference.densities.ready_programs import use_program_cache
 from crowdppl.inference.engines import em
 from crowdppl.inference.engines.settings import EMSettings
 from crowdppl.inference.sources.on_disk import Files, suited_files

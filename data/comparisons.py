@@ -11,14 +11,13 @@ from .arrays import read_only
 from .column_names import plain
 from .columns import Column, Where, encode, row_number
 from .connected import connected_parts
-from .errors import AnnotationError, check_name, warn
+from .errors import AnnotationError, check_name, truth_value, warn
 from .features import feature_names, ids_of_features, resolve_features
 from .frames import as_frame, is_frame, take_column
 from .gold import resolve_gold
 from .ids import Ids
 from .kinds import SIDES, Pairwise, encode_labels, sorted_labels
 from .long import Missing, before, long_fields, rows_kept
-from .numbers import truth_value
 from .questions import Units, tasks_of
 from .text_files import check_roles
 

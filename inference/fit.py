@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from ..data import Annotations, unknown_name
-from ..data.errors import AnnotationError, UnknownNameError, check_name
+from ..data.errors import AnnotationError, UnknownNameError, check_name, truth_value, whole_number
 from ..data.exports.reading import read_if_needed
-from ..data.numbers import truth_value, whole_number
 from ..data.partitions import partitions_of
 from ..data.scan import Scan, scan
 from ..models import ALIASES, KNOWN_STORIES, Classifier, Story, TruthPrior
@@ -22,7 +21,7 @@ from .comparison.default_set import auto
 from .comparison.gold_stories import OF_AN_AVERAGE, auto_with_gold
 from .densities.evidence import Gold
 from .densities.probabilities import Probabilities
-from .engines.checkpoint_options import CheckpointOptions
+from .engines.checkpoints import CheckpointOptions
 from .engines.registry import ENGINES, MEANT
 from .engines.settings import checked_seed
 from .findings.look import all_findings

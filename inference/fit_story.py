@@ -28,15 +28,13 @@ from ..models.parts.truth_prior import Given
 from .densities.emission_rows import check_rows
 from .densities.evidence import Gold, with_abstentions_that, with_evidence, with_truth_prior
 from .densities.model import Model
-from .densities.portable import known_dims
+from .densities.portable import known_dims, with_numbers
 from .densities.probabilities import Probabilities, with_probabilities
-from .densities.program_cache import use_program_cache
 from .densities.random_keys import key_of
+from .densities.ready_programs import use_program_cache
 from .densities.sites import parameter_dims
-from .densities.traced_numbers import with_numbers
 from .engines import at_size, em, same_fit, sparse_em, svi
-from .engines.checkpoint_options import CheckpointOptions
-from .engines.checkpoints import NO_CHECKPOINTS, Checkpoints, opened
+from .engines.checkpoints import NO_CHECKPOINTS, CheckpointOptions, Checkpoints, opened
 from .engines.progress import doing
 from .engines.registry import ENGINES, EXACT, STOCHASTIC, Engine, check_method, engine_of_files
 from .engines.settings import (

@@ -8,7 +8,7 @@ from ..data import Annotations
 from .baselines.self_training import SelfTraining
 from .baselines.self_training import self_train as train_on_own_annotations
 from .baselines.two_step import label_then_train as train_on_labels
-from .engines.checkpoint_options import CheckpointOptions
+from .engines.checkpoints import CheckpointOptions
 from .findings.look import findings
 from .fitted.posterior import Posterior
 from .result import Fit

@@ -28,7 +28,7 @@ from .parts.abstaining import Abstaining
 from .parts.bradley_terry import BradleyTerry
 from .parts.classifier import Classifier
 from .parts.confusion_logits import AddedLogits, NetworkLogits
-from .parts.contract import promised
+from .parts.contract import StoryError, promised
 from .parts.correct import Correct
 from .parts.correlated_questions import CorrelatedQuestions
 from .parts.derived import derived
@@ -40,7 +40,6 @@ from .parts.likelihood import AnnotationLikelihood
 from .parts.scored_annotations import CrowdLayer
 from .parts.shared_error import WEIGHT, SharedError
 from .parts.smooth_prevalence import SmoothPrevalence
-from .parts.story_error import StoryError
 from .parts.subtypes import Subtypes
 from .parts.switched_kernels import SwitchedKernels
 from .parts.task_difficulty import WEIGHT as DIFFICULTY_WEIGHT

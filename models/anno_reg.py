@@ -16,10 +16,10 @@ import numpyro.distributions as dist
 
 from ..data import Annotations
 from .parts.concentration import diagonal_concentration
+from .parts.contract import StoryError
 from .parts.emissions import Confusion, PerAnnotation
 from .parts.own_classes import wrong_classes
 from .parts.scored_annotations import by_classifier, focused
-from .parts.story_error import StoryError
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
 

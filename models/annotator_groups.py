@@ -27,12 +27,12 @@ from jax import Array
 from ..data import Annotations
 from ..data.padding import n_real_workers, real_tasks
 from .parts.concentration import diagonal_concentration, sample_shares, whole
+from .parts.contract import StoryError
 from .parts.derived import derived, share_of_annotations
 from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion
 from .parts.model_probabilities import refuse_probabilities
 from .parts.own_classes import wrong_classes
 from .parts.starts import annotation_confusions, graded_confusions, k_means, vote_confusions
-from .parts.story_error import StoryError
 from .parts.truth import named_workers, needed_features, observe, tasks
 from .parts.truth_prior import TruthPrior, class_log_probs
 

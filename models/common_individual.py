@@ -39,6 +39,7 @@ from ..data.errors import check_name
 from ..data.padding import n_real_workers
 from .annotator_groups import share_of_a_group
 from .parts.concentration import diagonal_concentration, positive, sample_shares, whole
+from .parts.contract import StoryError
 from .parts.derived import derived, share_of_annotations
 from .parts.embeddings import unit_embeddings
 from .parts.emissions import Confusion, Emission, PerAnnotation, Switch, switch_of
@@ -48,7 +49,6 @@ from .parts.offsets import PACE, sample_offsets
 from .parts.own_classes import wrong_classes
 from .parts.scored_annotations import by_classifier
 from .parts.starts import k_means, vote_confusions
-from .parts.story_error import StoryError
 from .parts.switched_kernels import SwitchedKernels
 from .parts.truth import named_workers, needed_features, observe, tasks
 from .parts.truth_prior import TruthPrior

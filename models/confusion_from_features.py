@@ -39,16 +39,15 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ..data import Annotations
-from ..data.errors import check_name
-from ..data.numbers import real_number
+from ..data.errors import check_name, real_number
 from .parts.concentration import positive, whole
 from .parts.confusion_logits import AddedLogits, NetworkLogits, through_hidden
+from .parts.contract import StoryError
 from .parts.derived import derived
 from .parts.emissions import Confusion, Emission, PerAnnotation
 from .parts.model_probabilities import refuse_probabilities
 from .parts.own_classes import beside
 from .parts.scored_annotations import by_classifier
-from .parts.story_error import StoryError
 from .parts.truth import named_workers, needed_features, observe, tasks
 from .parts.truth_prior import TruthPrior, differs_by_task
 

@@ -30,13 +30,13 @@ from jax import Array
 
 from ..data import Annotations
 from .parts.concentration import positive
+from .parts.contract import StoryError
 from .parts.correct import Correct
 from .parts.derived import derived
 from .parts.kernels import SMALLEST
 from .parts.own_classes import beside, own_of_tasks
 from .parts.simulated_inputs import features_decide, simulated_with
 from .parts.starts import soft_votes, vote_confusions
-from .parts.story_error import StoryError
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import ClassPrior, Given, TruthPrior, class_log_probs, differs_by_task
 

@@ -24,11 +24,11 @@ import numpyro.distributions as dist
 from ..data import Annotations
 from ..data.padding import n_real_workers
 from .parts.concentration import finite, positive, sample_shares, whole
-from .parts.confusion_mixture import ConfusionMixture
 from .parts.derived import derived, share_of_annotations
 from .parts.emissions import Confusion
 from .parts.own_classes import beside
 from .parts.starts import k_means, vote_confusions
+from .parts.subtypes import ConfusionMixture
 from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import TruthPrior
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from crowdppl.data.annotations import Annotations
-from crowdppl.data.numbers import whole_number
+from crowdppl.data.errors import whole_number
 
 SENSITIVITY = np.array([0.8, 0.6, 0.6, 0.7, 0.6])
 """Sensitivities of the five experts of :func:`two_gaussians` on the easiest tasks, ``(5,)``."""

@@ -18,14 +18,13 @@ from ..annotations import Annotations
 from ..column_names import missing_column
 from ..columns import Where, missing_values, row_number
 from ..description import count_text
-from ..errors import AnnotationError, check_name, warn
+from ..errors import AnnotationError, check_name, truth_value, warn
 from ..excel import EXCEL, read_excel
 from ..frames import is_frame, read_parquet_table, read_text_table, row_and_line
 from ..json_files import read_json
 from ..kinds import listed_classes
 from ..long import csv_fields, long_fields
 from ..nested import flat_records, places_in
-from ..numbers import truth_value
 from ..questions import names_questions, question_column
 from ..repeats import n_repeated
 from ..tags import tag_fields

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.listing import Listing
-from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
+from ..engines.checkpoints import NOT_KEPT, CheckpointOptions
 from ..findings.look import look_at
 from ..fitted.by_rule import ByRule
 from .max_mig import fit_max_mig

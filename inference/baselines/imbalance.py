@@ -5,8 +5,7 @@ from typing import Literal
 import numpy as np
 
 from ...data import AnnotationError, Annotations
-from ...data.errors import check_name
-from ...data.numbers import real_number
+from ...data.errors import check_name, real_number
 
 
 def imbalance_ratio(annotations: Annotations) -> float:

@@ -29,7 +29,7 @@ from ...models.parts.scored_annotations import InformationGain
 from ...models.parts.starts import soft_votes, vote_confusions
 from ...models.parts.truth_prior import TruthPrior, class_log_probs
 from ..densities.evidence import Gold
-from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
+from ..engines.checkpoints import NOT_KEPT, CheckpointOptions
 from ..engines.minibatch_em import BATCH
 from ..fitted.by_rule import ByRule
 from .training import checked_network, refuse_nameless, train

@@ -27,11 +27,10 @@ import pandas as pd
 from jax import Array
 
 from ...data import Annotations
-from ...data.errors import check_name, warn
-from ...data.numbers import real_number, truth_value, whole_number
+from ...data.errors import check_name, real_number, truth_value, warn, whole_number
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
-from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
+from ..engines.checkpoints import NOT_KEPT, CheckpointOptions
 from ..engines.finding import ConvergenceWarning
 from ..fit_story import fit_story
 from ..fitted.by_rule import ByRule

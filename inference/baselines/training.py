@@ -13,10 +13,9 @@ from ...models import Classifier, StoryError
 from ...models.parts.classifier import Network
 from ...models.parts.truth import needed_features
 from ..densities.model import Model
-from ..densities.program_cache import use_program_cache
+from ..densities.ready_programs import use_program_cache
 from ..engines import same_fit
-from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
-from ..engines.checkpoints import NO_CHECKPOINTS, opened
+from ..engines.checkpoints import NO_CHECKPOINTS, NOT_KEPT, CheckpointOptions, opened
 from ..engines.em import trained_in_batches
 from ..engines.finding import Finding
 from ..engines.registry import ENGINES

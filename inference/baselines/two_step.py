@@ -12,14 +12,14 @@ import jax
 import numpy as np
 
 from ...data import AnnotationError, Annotations, Ids, unknown_name
-from ...data.numbers import truth_value
+from ...data.errors import truth_value
 from ...data.padding import MOST_ROWS
 from ...models import ALIASES, KNOWN_STORIES, Classifier, find_story, observe, tasks
 from ...models.parts.classifier import Network
 from ...models.parts.scored_annotations import Taught
 from ...models.parts.truth_prior import TruthPrior, class_log_probs
 from ..densities.evidence import Gold, with_evidence
-from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
+from ..engines.checkpoints import NOT_KEPT, CheckpointOptions
 from ..engines.settings import EMSettings
 from ..fit_story import ARGUMENTS, fit_story
 from ..fitted.by_rule import ByRule

@@ -25,7 +25,7 @@ from ...models.parts.classifier import Network
 from ...models.parts.scored_annotations import Heads, Taught, focused
 from ...models.parts.worker_heads import AVERAGING, WorkerHeads
 from ..densities.evidence import Gold
-from ..engines.checkpoint_options import NOT_KEPT, CheckpointOptions
+from ..engines.checkpoints import NOT_KEPT, CheckpointOptions
 from ..fitted.by_rule import ByRule
 from .training import checked_network, refuse_nameless, train
 from .two_step import with_known

@@ -15,7 +15,7 @@ from jax import Array
 from scipy.special import rel_entr
 
 from ...data.arrays import counts
-from ...data.numbers import real_number
+from ...data.errors import real_number
 from ..densities.enumerated import Parameters
 from ..densities.prior import log_prior_to_scale
 from ..densities.programs import compiled

@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from ...data.errors import check_name
-from ...data.numbers import real_number, truth_value, whole_number
+from ...data.errors import check_name, real_number, truth_value, whole_number
 from ...models import Classifier, Story, TruthPrior, find_story
 from ...models.parts.classifier import Network
 from ..densities.evidence import with_truth_prior
-from ..densities.fewer_pseudo_counts import with_fewer_pseudo_counts
 from ..densities.model import Model
-from ..densities.program_cache import use_program_cache
+from ..densities.prior import with_fewer_pseudo_counts
+from ..densities.ready_programs import use_program_cache
 from ..engines.progress import late_bar, told
 from ..fit_story import refit
 from ..fitted.fitted import Fitted

@@ -4,8 +4,7 @@ import numpy as np
 
 from ...data import Annotations
 from ...data.arrays import counts
-from ...data.errors import check_name
-from ...data.numbers import whole_number
+from ...data.errors import check_name, whole_number
 from ...data.questions import Units
 from ..engines.progress import progress_bar
 from ..fitted.fitted import Fitted

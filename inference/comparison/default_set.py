@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from ...data import Annotations
-from ...data.numbers import real_number
+from ...data.errors import real_number
 from ...models import SmoothPrevalence, Story, StoryError
-from ..engines.checkpoint_options import CheckpointOptions
+from ..engines.checkpoints import CheckpointOptions
 from ..engines.progress import progress_bar
 from ..fit_story import fit_story
 from ..fitted.dependence import dependence

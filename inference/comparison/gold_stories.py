@@ -9,7 +9,7 @@ import pandas as pd
 from ...data import AnnotationError, Annotations
 from ...models import Story
 from ..densities.evidence import Gold, with_evidence
-from ..engines.checkpoint_options import CheckpointOptions
+from ..engines.checkpoints import CheckpointOptions
 from ..fit_story import fit_story
 from ..fitted.fitted import Fitted
 from ..fitted.gold_mix import learned, shares_of_votes

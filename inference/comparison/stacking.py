@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from ...data.errors import check_name
-from ...data.numbers import real_number
+from ...data.errors import check_name, real_number
 from ..fitted.fitted import Fitted
 from ..fitted.misled import checked
 from ..fitted.posterior import Posterior

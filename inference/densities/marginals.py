@@ -35,7 +35,7 @@ from .enumerated import (
 from .evidence import Gold, with_evidence, with_truth_prior
 from .model import Model
 from .probabilities import Probabilities, with_probabilities
-from .program_cache import use_program_cache
+from .ready_programs import use_program_cache
 from .sites import parameter_names, parameter_sites, starting_point
 
 Point = Any  # a dict of arrays, or one array

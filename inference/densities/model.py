@@ -28,7 +28,7 @@ class Model:
         story: the story.
         hyperparameters: by name.
         numbers: names of the hyperparameters with which the story only calculates, as
-            :func:`.traced_numbers.with_numbers` finds them.
+            :func:`.portable.with_numbers` finds them.
     """
 
     story: Story

@@ -1,5 +1,6 @@
-"""A handler that keeps padded tasks and workers out of a story's priors and factors."""
+"""Sites of padded data: a handler that keeps padding out of priors and factors, and values cut to the real sizes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,10 +10,12 @@ from numpyro.distributions import Dirichlet, Distribution, Unit, biject_to
 from numpyro.primitives import Messenger
 
 from ...data import Annotations
-from ...data.padding import real_by_plate
+from ...data.arrays import lengthened, shortened
+from ...data.padding import PaddedAnnotations, real_by_plate
 from ...models.parts.contract import dim_of_plate
 
 Site = dict[str, Any]
+Dims = dict[str, tuple[str, ...]]  # names of the dimensions, by site
 
 OF_PADDING = "of_padding"  # marks the density that padded parameters have of their own
 
@@ -97,3 +100,33 @@ def dirichlet_of(distribution: Distribution) -> Distribution:
     while isinstance(distribution, Distribution) and hasattr(distribution, "base_dist"):
         distribution = distribution.base_dist
     return distribution
+
+
+def cut(values: Mapping[str, Any], dims: Dims, annotations: Annotations, leading: int = 0) -> dict[str, Any]:
+    """Values by site without the entries of padded tasks, workers and rows.
+
+    Args:
+        values: by site, of the padded sizes.
+        dims: names of the dimensions of each site.
+        annotations: whose sizes to cut to.
+        leading: number of dimensions before those named.
+    """
+    return {
+        name: shortened(value, real_axes(dims.get(name, ()), annotations, leading)) for name, value in values.items()
+    }
+
+
+def grown(values: Mapping[str, Any], dims: Dims, annotations: PaddedAnnotations, leading: int = 0) -> dict[str, Any]:
+    """Values by site with copies of the last task's and worker's entries for the padded ones: the way back."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found[name] = value
+        for axis, size in real_axes(dims.get(name, ()), annotations, leading):
+            found[name] = lengthened(found[name], axis, size)
+    return found
+
+
+def real_axes(dims: tuple[str, ...], annotations: Annotations, leading: int = 0) -> list[tuple[int, int]]:
+    """The axes of tasks, of workers and of rows, and their sizes."""
+    sizes = {"task": annotations.n_tasks, "worker": annotations.n_workers, "row": annotations.n_rows}
+    return [(leading + axis, sizes[dim]) for axis, dim in enumerate(dims) if dim in sizes]

@@ -1,14 +1,17 @@
-"""A check, by running a story, that it gives on padded data without names what it gives on the data as they are.
+"""What a story allows, asked by running it: padded data, tasks that stand for several, and numbers that may be traced.
 
-Such a story can be fitted to annotations of the ladder's sizes (:mod:`crowdppl.data.padding`), and all data of nearby
-sizes share its compiled programs, whatever the names of their tasks and workers.
+A story that gives on padded data without names what it gives on the data as they are can be fitted to annotations of
+the ladder's sizes (:mod:`crowdppl.data.padding`), and all data of nearby sizes share its compiled programs, whatever
+the names of their tasks and workers. So do all values of a hyperparameter with which it only calculates.
 """
 
+import inspect
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import fields, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -25,13 +28,12 @@ from ...data.some_tasks import some_tasks
 from ...models import Story, StoryError
 from ...models.parts.abstaining import with_category_counts
 from ...models.parts.contract import is_promised
-from ...models.parts.general import are_portable
+from ...models.parts.general import are_portable, hyperparameters_of
 from .enumerated import Density, Parameters, density, site_dims
-from .model import Model
-from .program_cache import folder_in_use
+from .model import Frame, Model
+from .padded_sites import cut, real_axes
 from .programs import compiled
-from .ready_programs import known
-from .real_entries import cut, real_axes
+from .ready_programs import folder_in_use, known
 from .sites import Dims, derived, fitting_dims, parameter_sites, starting_point, support
 
 PLAIN = (bool, int, float, str, type(None))  # types of hyperparameters that do not depend on data
@@ -325,3 +327,85 @@ def _close(ours: np.ndarray, theirs: np.ndarray) -> bool:
         return np.array_equal(ours, theirs)
     tolerance = float(np.finfo(ours.dtype).eps) ** (2 / 3) * np.max(np.abs(ours), initial=1.0, where=np.isfinite(ours))
     return np.allclose(theirs, ours, rtol=0, atol=tolerance, equal_nan=True)
+
+
+def with_numbers(model: Model, annotations: Annotations) -> Model:
+    """The model whose numbers are leaves, as many of them as the story takes without a look at their values.
+
+    A real number is one where the story, traced with an abstract number in its place, runs to its density and its
+    starting point. A story that branches on it, or turns it into a shape, does not; then it stays static, and each of
+    its values has programs of its own. A whole number counts as a real one where the story says that it takes real
+    numbers, by the parameter's default or annotation; others stay static.
+
+    Args:
+        model: a story that runs on the annotations: what it says of wrong values it has said before.
+        annotations: of the structure of the data; their sizes do not matter.
+    """
+    candidates = {name: value for name, value in model.hyperparameters.items() if isinstance(value, float)}
+    if whole := {name: value for name, value in model.hyperparameters.items() if type(value) is int}:
+        candidates |= {name: whole[name] for name in _real_ones(model.story) & whole.keys()}
+    if not candidates:
+        return model
+    found = _numbers(replace(model, numbers=tuple(sorted(candidates))).frame, _Example(annotations, candidates))
+    given = {name: float(candidates[name]) for name in found}
+    return Model(model.story, dict(model.hyperparameters) | given, found)
+
+
+def _real_ones(story: Story) -> set[str]:
+    """Names of the hyperparameters that are real numbers by their default or annotation."""
+    written = {
+        each.name: each.annotation if isinstance(each.annotation, str) else inspect.formatannotation(each.annotation)
+        for each in inspect.signature(story).parameters.values()
+    }
+    defaults = hyperparameters_of(story)
+    return {name for name, value in defaults.items() if isinstance(value, float) or "float" in written.get(name, "")}
+
+
+class _Example:
+    """Annotations and numbers to try a story with; equal where the annotations have the same fields."""
+
+    def __init__(self, annotations: Annotations, numbers: dict[str, float]) -> None:
+        self.annotations = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), annotations)
+        self.numbers = numbers
+        sizes = (
+            annotations.n_classes,
+            annotations.n_categories,
+            annotations.informative,
+            annotations.kind,
+            annotations.scored,
+        )
+        self._key = (*sizes, *(name for name, x in vars(annotations).items() if x is not None))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Example) and self._key == other._key
+
+
+@lru_cache(maxsize=256)
+def _numbers(frame: Frame, example: _Example) -> tuple[str, ...]:
+    """Those of the frame's numbers that the story does not look at: all together, or else one after the other."""
+    if _runs(frame, frame.numbers, example):
+        return frame.numbers
+    found: tuple[str, ...] = ()
+    for name in frame.numbers:
+        if _runs(frame, (*found, name), example):
+            found = (*found, name)
+    return found
+
+
+def _runs(frame: Frame, names: tuple[str, ...], example: _Example) -> bool:
+    """Return whether the story runs with abstract numbers in the place of the hyperparameters ``names``."""
+
+    def run(values: list[Array], annotations: Annotations) -> Array:
+        hyperparameters = frame.others | example.numbers | dict(zip(names, values, strict=True))
+        model = Model(frame.story, hyperparameters, names)
+        start = starting_point(model, annotations, jax.random.key(0))
+        return density(model, start, annotations).log_posterior
+
+    try:
+        jax.eval_shape(run, [jax.ShapeDtypeStruct((), jnp.result_type(float)) for _ in names], example.annotations)
+    except Exception:  # whatever a story of a user's own does with a number that has no value
+        return False
+    return True

@@ -1,16 +1,21 @@
-"""A story's prior: draws of its parameters, and its log-density site by site."""
+"""A story's prior: draws of its parameters, its log-density site by site, and the story with fewer pseudo-counts."""
+
+from functools import lru_cache, wraps
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpyro.distributions as dist
 from jax import Array
 from numpyro import handlers
+from numpyro.primitives import Messenger
 
 from ...data import Annotations
-from ...models import StoryError
+from ...models import Story, StoryError
 from ...models.parts.kernels import SMALLEST
 from .enumerated import Parameters, Site, is_latent, site_values
 from .model import Model
-from .padded_sites import is_table
+from .padded_sites import dirichlet_of, is_table
 from .programs import compiled
 
 PROPOSALS = 5  # of a gamma variate
@@ -124,3 +129,40 @@ def _prior_sites(model: Model, parameters: Parameters, annotations: Annotations)
     with handlers.trace() as sites, held, handlers.seed(rng_seed=0):
         model(annotations)
     return {name: site for name, site in sites.items() if site["type"] == "sample" and name in parameters}
+
+
+class _ScaledConcentrations(Messenger):
+    """Multiplies the concentrations of Dirichlet sites that are not observed."""
+
+    def __init__(self, power: float) -> None:
+        super().__init__(None)
+        self._power = power
+
+    def process_message(self, msg: Site) -> None:
+        """Put another Dirichlet in the place of the site's, with the same shape."""
+        if msg["type"] != "sample" or msg["is_observed"] or not is_table(msg):
+            return
+        concentration = jnp.broadcast_to(dirichlet_of(msg["fn"]).concentration, msg["fn"].shape()) * self._power
+        msg["fn"] = dist.Dirichlet(concentration).to_event(msg["fn"].event_dim - 1)
+
+
+@lru_cache(maxsize=32)
+def _weaker_story(story: Story, power: float) -> Story:
+    """One function for each story and power, so that compiled programs are shared."""
+
+    @wraps(story)
+    def weaker(annotations: Annotations, **hyperparameters: Any) -> None:
+        with _ScaledConcentrations(power):
+            story(annotations, **hyperparameters)
+
+    return weaker
+
+
+def with_fewer_pseudo_counts(model: Model, power: float) -> Model:
+    r"""The model whose Dirichlet priors :math:`\text{Dirichlet}(\gamma)` are :math:`\text{Dirichlet}(\alpha \gamma)`.
+
+    Args:
+        model: the story with its hyperparameters.
+        power: :math:`\alpha`, of the pseudo-counts; other priors stay as they are.
+    """
+    return Model(_weaker_story(model.story, power), model.hyperparameters, model.numbers)

@@ -10,8 +10,8 @@ from numpyro import handlers
 
 from ...data import Annotations, Ids, unknown_name
 from ...data.abstentions import abstentions_of
+from ...data.errors import real_number, whole_number
 from ...data.features import resolve_features, resolve_worker_features
-from ...data.numbers import real_number, whole_number
 from ...models import Story, find_story
 from ...models.parts.abstaining import SITE
 from ...models.parts.general import apply_parts
@@ -19,7 +19,7 @@ from ...models.parts.simulated_inputs import prepared, simulated_classes
 from .enumerated import check_contract, is_latent, is_of_tasks
 from .evidence import with_truth_prior
 from .prior import proper
-from .program_cache import use_program_cache
+from .ready_programs import use_program_cache
 
 CELLS = 10_000_000  # tasks × workers to draw an assignment for at a time
 

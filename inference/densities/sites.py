@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.extend.core import Jaxpr, Var
 from numpyro import handlers
 from numpyro.distributions import biject_to, constraints
 from numpyro.distributions.constraints import Constraint
@@ -18,16 +19,14 @@ from ...data.sharding import as_on_one_device
 from ...models import StoryError
 from ...models.parts.classifier import PREFIX
 from ...models.parts.contract import dim_of_plate
-from .enumerated import Parameters, Site, is_latent, run_enumerated, site_dims, site_values
+from .enumerated import Parameters, Site, density, is_latent, run_enumerated, site_dims, site_values
 from .model import Model
-from .padded_sites import is_table
+from .padded_sites import Dims, is_table
 from .ready_programs import known
 
 MEDIAN_OF = 15  # draws, for a start near the prior's median
 
 TAKEN = {"chain", "draw", "task", "worker", "truth_probability"}  # in results, beside the story's sites
-
-Dims = dict[str, tuple[str, ...]]  # names of the dimensions, by site
 
 
 class ParameterSpec(NamedTuple):
@@ -273,3 +272,37 @@ def placeholder(site: Site) -> Array | None:
 def support(site: Site) -> Constraint:
     """Return the support of a parameter's site."""
     return site["kwargs"].get("constraint", constraints.real) if site["type"] == "param" else site["fn"].support
+
+
+def classifier_decides_annotations(model: Model, annotations: Annotations) -> bool:
+    r"""Return whether :math:`P(y \mid z, i, j)` depends on what a classifier says of the task's class.
+
+    It does for ``difficulty``, whose tasks are as difficult as the classifier finds them, and for ``crowd_layer``. Then
+    a classifier that has learnt nothing says something wrong of the annotations; else it says nothing. The story's
+    operations are followed from the classifier's weights, or from the probabilities that are given in their place;
+    nothing is computed.
+
+    Args:
+        model: the story.
+        annotations: the data.
+    """
+
+    def log_likelihood(weights: Parameters, prior: Array | None) -> Array:
+        at = density(model, weights, annotations.replace(prior=prior))
+        return at.likelihood.log_prob(annotations.label)
+
+    def start() -> Parameters:
+        values = starting_point(model, annotations, jax.random.key(0))
+        return {name: values[name] for name in parameter_spec(model, annotations).weights}
+
+    weights = jax.eval_shape(start)
+    return _depends(jax.make_jaxpr(log_likelihood)(weights, annotations.prior).jaxpr)
+
+
+def _depends(program: Jaxpr) -> bool:
+    """Return whether a program's outputs may come from its inputs, as any output of an operation may from any input."""
+    reached = set(program.invars)
+    for operation in program.eqns:
+        if any(isinstance(value, Var) and value in reached for value in operation.invars):
+            reached.update(operation.outvars)
+    return any(isinstance(value, Var) and value in reached for value in program.outvars)

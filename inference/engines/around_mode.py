@@ -1,8 +1,8 @@
 """Draws around a mode of any size: of much data over the tasks alone whose labels are uncertain.
 
 The labels that are sure stay what they are in every step of data augmentation; so they count with their probabilities
-once, and a step costs in proportion to the other tasks (:mod:`.held_tasks`), where all that is drawn are probability
-tables whose posterior given the labels is a Dirichlet distribution.
+once, and a step costs in proportion to the other tasks (:func:`.sparse_em.holding_tasks`), where all that is drawn are
+probability tables whose posterior given the labels is a Dirichlet distribution.
 """
 
 import numpy as np
@@ -12,12 +12,12 @@ from ...data.arrays import counts
 from ...data.padding import PaddedAnnotations
 from ..densities.augmented import Draws, Steps, augmented_draws
 from ..densities.enumerated import Parameters
-from ..densities.held_tasks import holding_tasks
 from ..densities.model import Model
-from ..densities.real_entries import cut, grown
+from ..densities.padded_sites import cut, grown
 from ..densities.sites import Dims, parameter_names
 from . import at_size, sparse_em
 from .progress import late_bar
+from .sparse_em import holding_tasks
 
 NAME = "draws around the point"
 LITTLE = 2**17  # rows as far as which another program takes longer than it saves

@@ -13,9 +13,9 @@ from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, padded
 from ...data.some_tasks import tasks_alike
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
+from ..densities.padded_sites import cut, grown
 from ..densities.portable import counts_alike, is_portable, standing_for
 from ..densities.programs import compiled
-from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims, starting_point
 from ..sources.devices import places, sharded
 from .checkpoints import NO_CHECKPOINTS, Checkpoints

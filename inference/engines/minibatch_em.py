@@ -18,14 +18,13 @@ import optax
 from jax import Array
 
 from ...data import Annotations
-from ...data.numbers import real_number
+from ...data.errors import real_number
 from ...models.parts.emissions import SMALLEST
 from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
-from ..densities.prior_in_likelihood import classifier_decides_annotations
 from ..densities.programs import compiled
-from ..densities.sites import ParameterSpec, parameter_spec
+from ..densities.sites import ParameterSpec, classifier_decides_annotations, parameter_spec
 from ..sources.memory import InMemory, in_batches
 from . import local_steps
 from .checkpoints import NO_CHECKPOINTS, Checkpoints

@@ -10,7 +10,7 @@ import numpy as np
 from numpyro.infer.autoguide import AutoGuide
 
 from ...data import unknown_name
-from ...data.numbers import real_number, truth_value, whole_number
+from ...data.errors import real_number, truth_value, whole_number
 
 EPOCHS = 50  # where the user says nothing, at the least
 LARGEST_SEED = 2**63 - 1

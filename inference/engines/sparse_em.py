@@ -1,29 +1,70 @@
-"""EM over the tasks whose labels may move, with the label probabilities of all others held fixed.
+r"""EM over the tasks whose labels may move, with the label probabilities of all others held fixed.
 
 New annotations move the labels of few tasks: of those that have them, and of those that were uncertain before. The
-expected counts of the others are taken once, by a pass over them at the parameters of an earlier fit; after it, an
-iteration costs in proportion to the tasks that move (the sparse variant of Neal & Hinton 1998). Probability tables
-move; other parameters stay where they are. Iterations over everything then have a short way left to where they end.
+expected counts :math:`n` of the probability tables from the others are taken once, by a pass over them at the
+parameters of an earlier fit; their expected complete log-likelihood is :math:`\sum n \log \theta` up to a constant, and
+the story with it as a factor has, on the tasks that move alone, the steps of EM that Neal & Hinton (1998) call
+incremental and sparse ("A view of the EM algorithm that justifies incremental, sparse, and other variants"). An
+iteration costs in proportion to these tasks. Probability tables move; other parameters stay where they are. Iterations
+over everything then have a short way left to where they end.
 """
+
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
 from jax import Array
+from numpyro import handlers
 
 from ...data import Annotations
 from ...data.padding import MOST_ROWS, PaddedAnnotations
 from ...data.some_tasks import some_tasks
+from ...models import Story
 from ...models.parts.abstaining import with_category_counts
+from ...models.parts.kernels import SMALLEST
 from ..densities.enumerated import Parameters
-from ..densities.held_tasks import holding_tasks
 from ..densities.model import Model
+from ..densities.padded_sites import cut, grown
 from ..densities.programs import compiled
-from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims
 from . import at_size, em
 from .m_step import sums_over_tasks
 from .settings import EMSettings
+
+
+@dataclass(frozen=True)
+class HoldingTasks:
+    """A story whose tables have expected counts of other tasks, and whose other parameters stay where they are."""
+
+    story: Story
+
+    def __call__(
+        self, annotations: Annotations, *, held: Parameters, fixed: Parameters, **hyperparameters: Any
+    ) -> None:
+        """Run the story.
+
+        Args:
+            annotations: the tasks that are not held.
+            held: expected counts by site, of the tasks that are.
+            fixed: values by site of the parameters that do not move.
+            hyperparameters: of the story.
+        """
+        hidden, values = handlers.block(hide=list(fixed)), handlers.substitute(data=fixed)
+        with hidden, values, handlers.trace() as sites:
+            self.story(annotations, **hyperparameters)
+        for name, count in held.items():
+            table = jnp.maximum(sites[name]["value"], SMALLEST)
+            numpyro.factor(f"held_{name}", (count * jnp.log(table)).sum())
+
+
+def holding_tasks(model: Model, held: Parameters, fixed: Parameters) -> Model:
+    """The model that has :class:`HoldingTasks` as its story; arguments are those of a run of it."""
+    hyperparameters = dict(model.hyperparameters) | {"held": held, "fixed": fixed}
+    return Model(HoldingTasks(model.story), hyperparameters, (*model.numbers, "held", "fixed"))
+
 
 LITTLE = MOST_ROWS  # rows as far as which the fit's own programs serve an update of everything, and others take longer
 MOST = 1 / 2  # of the rows may belong to tasks that move; with more of them nothing is saved

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError
+from ...data.errors import real_number
 from ...data.kinds import NOMINAL, Kind
-from ...data.numbers import real_number
 
 
 def decide(

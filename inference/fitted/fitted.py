@@ -24,8 +24,8 @@ from ...data.question_classes import within
 from ...models import Emission
 from ..densities.enumerated import Density, Parameters, density, emission_at
 from ..densities.model import Model
+from ..densities.padded_sites import cut, grown
 from ..densities.programs import compiled
-from ..densities.real_entries import cut, grown
 from ..densities.sites import Dims, derived, site_roles
 from ..engines import at_size
 from ..engines.around_mode import draws_around

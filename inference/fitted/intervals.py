@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from ...data.numbers import real_number
+from ...data.errors import real_number
 
 INTERVAL = 0.9  # the mass of every interval, unless another is asked for
 FINEST = 2**40  # steps between 0 and 1 in which a share is looked for

@@ -30,7 +30,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from ...data import Annotations
-from ...data.numbers import real_number
+from ...data.errors import real_number
 from .beyond_chance import by_chance
 from .dependence import dependence
 from .fitted import Fitted

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from ...data.errors import truth_value
 from ...data.features import checked_features
-from ...data.numbers import truth_value
 from .fitted import Fitted
 from .posterior import Posterior, posterior_of
 

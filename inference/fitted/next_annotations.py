@@ -12,8 +12,8 @@ import pandas as pd
 from jax import Array
 
 from ...data import AnnotationError, Annotations
+from ...data.errors import whole_number
 from ...data.ids import one_or_several
-from ...data.numbers import whole_number
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .confusion_scores import entropy

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ...data.comparisons import columns_of_tasks
-from ...data.numbers import whole_number
+from ...data.errors import whole_number
 from .confusion_scores import entropy
 from .confusions import mean_confusions
 from .item_ranking import ItemDraws, item_draws, parts_of

@@ -7,10 +7,9 @@ import pandas as pd
 
 from ...data import AnnotationError
 from ...data.description import count_text
-from ...data.errors import warn
+from ...data.errors import warn, whole_number
 from ...data.gold import INCLUSION
 from ...data.ids import one_or_several
-from ...data.numbers import whole_number
 from .confusion_scores import entropy
 from .fitted import Fitted
 from .gold_mix import shares_of_votes

@@ -10,7 +10,7 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import Annotations
-from ...data.numbers import whole_number
+from ...data.errors import whole_number
 from ...models.parts.emissions import Emission
 from ...models.parts.kernels import kind_at, upto
 from ..densities.enumerated import Parameters

@@ -9,8 +9,8 @@ import pandas as pd
 from ...data import AnnotationError, Ids, UnknownNameError, unknown_name
 from ...data.columns import type_hint
 from ...data.description import count_text
+from ...data.errors import whole_number
 from ...data.ids import one_or_several
-from ...data.numbers import whole_number
 from ...data.questions import of_each_question, workers_noun
 from ..fitted.posterior import Posterior
 from ..fitted.workers import fitted_scores

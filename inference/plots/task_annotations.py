@@ -8,7 +8,7 @@ import numpy as np
 
 from ...data import AnnotationError, Annotations
 from ...data.description import count_text
-from ...data.numbers import whole_number
+from ...data.errors import whole_number
 from ..findings.facts import SURE
 from ..fitted.posterior import Posterior
 from . import style

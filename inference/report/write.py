@@ -8,7 +8,7 @@ from typing import Any
 
 from ...data.atomic import check_new_file, write_whole
 from ...data.description import count_text
-from ...data.numbers import truth_value
+from ...data.errors import truth_value
 from ...data.questions import tasks_of, tasks_text
 from ...models import first_line
 from ..checks.check_results import Checks

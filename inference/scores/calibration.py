@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...data.numbers import whole_number
+from ...data.errors import whole_number
 from ..fitted.intervals import INTERVAL, jeffreys
 from .against_gold import GoldTasks, against_gold
 

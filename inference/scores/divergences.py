@@ -8,7 +8,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.arrays import cross_counts
-from ...data.numbers import real_number
+from ...data.errors import real_number
 from ..fitted.confusions import mean_confusions
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, fitted_of

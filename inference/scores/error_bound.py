@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from ...data.errors import AnnotationError
-from ...data.numbers import real_number, whole_number
+from ...data.errors import AnnotationError, real_number, whole_number
 from ..fitted.posterior import Posterior
 
 SMALLEST = 1e-300  # of a probability in a logarithm

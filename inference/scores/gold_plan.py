@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...data.description import count_text
-from ...data.errors import warn
-from ...data.numbers import real_number
+from ...data.errors import real_number, warn
 from ..fitted.intervals import INTERVAL, checked_tail, quantile, wilson
 from .gold_sample import FEW, GoldSample, gold_sample
 from .gold_shares import Residuals, estimated, residuals, slope

@@ -10,8 +10,7 @@ from scipy import optimize, special
 
 from ...data import AnnotationError
 from ...data.description import count_text
-from ...data.errors import look_up, warn
-from ...data.numbers import whole_number
+from ...data.errors import look_up, warn, whole_number
 from .against_gold import GoldTasks, against_gold, with_gold
 from .gold_sample import FEW
 from .label_scores import SMALLEST, scores_of, standard_error

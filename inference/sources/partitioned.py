@@ -14,7 +14,7 @@ from ...data.packed import Layout, PackedStore, pack
 from ...data.partitions import Partitions, values_of
 from ...data.scan import Scan
 from ..densities.model import Model
-from ..densities.program_cache import use_program_cache
+from ..densities.ready_programs import use_program_cache
 from .on_disk import LEAST_ROWS, Files, rows_within
 
 T = TypeVar("T")

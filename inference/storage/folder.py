@@ -20,10 +20,9 @@ from ...data.atomic import whole_folder
 from ...data.errors import StorageError
 from ...models import KNOWN_STORIES, Classifier, Story
 from ...models.parts.classifier import PREFIX, Network
-from ..densities.program_cache import use_program_cache
-from ..engines.checkpoint_options import FILE as STATE
-from ..engines.checkpoint_options import of_several
-from ..engines.checkpoints import said_of
+from ..densities.ready_programs import use_program_cache
+from ..engines.checkpoints import FILE as STATE
+from ..engines.checkpoints import of_several, said_of
 from ..fitted.by_rule import ByRule
 from ..fitted.fitted import Fitted
 from ..fitted.named_draws import NamedArrays

@@ -5,8 +5,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from ...data.errors import AnnotationError
-from ...data.numbers import whole_number
+from ...data.errors import AnnotationError, whole_number
 
 STEP = 0.1
 """Width of the intervals that accuracies are shown by."""

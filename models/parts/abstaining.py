@@ -44,9 +44,9 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ...data import Annotations
+from .contract import StoryError
 from .emissions import Emission, Over
 from .kernels import SMALLEST, rows_of, sum_by_task
-from .story_error import StoryError
 
 SITE = "abstention"
 """The site of the rates: of the classes together, and of each abstention."""

@@ -11,9 +11,8 @@ from jax import Array
 
 from ...data import Annotations
 from .concentration import positive
-from .contract import promised
+from .contract import StoryError, promised
 from .derived import derived
-from .story_error import StoryError
 from .truth import needed_features
 from .truth_prior import ClassPrior
 

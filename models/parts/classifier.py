@@ -27,10 +27,8 @@ from numpyro.infer.mcmc import MCMCKernel
 from numpyro.primitives import mutable
 
 from ...data import Annotations
-from ...data.errors import check_name
-from ...data.numbers import real_number, truth_value
-from .contract import promised
-from .story_error import StoryError
+from ...data.errors import check_name, real_number, truth_value
+from .contract import StoryError, promised
 from .truth import needed_features
 from .truth_prior import ClassPrior
 

@@ -9,8 +9,8 @@ import pandas as pd
 from jax import Array
 
 from ...data import Annotations, Ids
-from ...data.numbers import real_number, whole_number
-from .story_error import StoryError
+from ...data.errors import real_number, whole_number
+from .contract import StoryError
 
 COLUMNS = ["worker", "truth", "label", "count"]
 

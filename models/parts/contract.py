@@ -1,4 +1,4 @@
-"""Terms between a story and the engines: names of plates, and the promises of the package's own stories.
+"""Terms between a story and the engines: its error, names of plates, and the promises of the package's own stories.
 
 A story of a user's own is looked at before or after it is fitted. A promise says that
 
@@ -38,3 +38,7 @@ def promised(thing: T) -> T:
 def is_promised(thing: Any) -> bool:
     """Return whether it was declared of this very thing; a subclass or a wrapper of it promises nothing."""
     return getattr(thing, PROMISED, None) is thing
+
+
+class StoryError(ValueError):
+    """A story does not fit these annotations or hyperparameters; the message says what would be accepted."""

@@ -25,10 +25,10 @@ from jax.scipy.special import logsumexp
 from ...data import Annotations
 from ...data.questions import Units
 from .concentration import positive, whole
+from .contract import StoryError
 from .kernels import SMALLEST
 from .own_classes import within
 from .starts import k_means, soft_votes
-from .story_error import StoryError
 from .truth_prior import ClassPrior
 
 DIM = "task_kind"

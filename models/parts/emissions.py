@@ -10,6 +10,7 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import Annotations
+from .contract import StoryError
 from .kernels import (
     SMALLEST,
     UNROLLED,
@@ -20,7 +21,6 @@ from .kernels import (
     sum_by_task,
     tempered_rows,
 )
-from .story_error import StoryError
 
 
 class Emission:

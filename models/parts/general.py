@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...data.numbers import truth_value
+from ...data.errors import truth_value
 from . import pooled_questions, shared_error, task_difficulty
-from .story_error import StoryError
+from .contract import StoryError
 
 Story = Callable[..., None]
 

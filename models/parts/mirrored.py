@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from ...data import Annotations
+from .contract import StoryError
 from .emissions import Emission, Over
-from .story_error import StoryError
 
 
 @jax.tree_util.register_dataclass

@@ -27,7 +27,7 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import Annotations
-from .story_error import StoryError
+from .contract import StoryError
 
 SLOPE = "model_slope"
 """The site of each model's slope."""

@@ -13,8 +13,8 @@ from jax import Array
 
 from ...data import Annotations
 from ...data.levels import level_shares
+from .contract import StoryError
 from .emissions import Emission, Over
-from .story_error import StoryError
 
 
 @jax.tree_util.register_dataclass

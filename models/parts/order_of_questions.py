@@ -7,8 +7,8 @@ import numpy as np
 
 from ...data import Annotations
 from ...data.question_classes import groups_of
+from .contract import StoryError
 from .of_levels import level_places
-from .story_error import StoryError
 from .truth import ordered_classes
 
 

@@ -20,9 +20,9 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations
+from .contract import StoryError
 from .emissions import Confusion, Emission, Over, SharedConfusion
 from .kernels import SMALLEST, mean_by_worker, row_weights, rows_of
-from .story_error import StoryError
 
 NEVER = -1e9
 """The log-probability of a class that a question does not have: finite, and below whatever annotations say."""

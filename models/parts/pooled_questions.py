@@ -24,10 +24,10 @@ from jax import Array
 
 from ...data import Annotations
 from ...data.questions import SHARED, Units
+from .contract import StoryError
 from .emissions import Emission, Over
 from .kernels import SMALLEST
 from .likelihood import OverClasses
-from .story_error import StoryError
 
 GENERAL: dict[str, Any] = {"pooled_questions": False}
 """The hyperparameter, which every story takes, with its default; ``cp.fit(…, quality="pooled")`` gives it."""

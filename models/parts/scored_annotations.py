@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jax import Array
 
 from ...data import Annotations
-from ...data.numbers import real_number
+from ...data.errors import real_number
+from .contract import StoryError
 from .emissions import Emission
 from .kernels import SMALLEST, sum_by_task
-from .story_error import StoryError
 from .truth_prior import TruthPrior, class_log_probs
 
 

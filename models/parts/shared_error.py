@@ -34,11 +34,11 @@ from ...data import Annotations, Ids
 from ...data.padding import counts_by_task
 from ...data.questions import Units, of_each_question
 from .concentration import diagonal_concentration, positive
+from .contract import StoryError
 from .emissions import Emission, Over
 from .kernels import SMALLEST, kind_at, numbers_by, upto
 from .likelihood import OverClasses
 from .own_classes import cut_rows, mean_over_questions, wrong_classes
-from .story_error import StoryError
 
 LEVELS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # of the pull
 USUAL_STRENGTH = np.array([0.35, 0.25, 0.2, 0.12, 0.08])  # how often each level is expected

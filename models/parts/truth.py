@@ -12,6 +12,7 @@ from numpyro.distributions import Distribution, constraints
 
 from ...data import Annotations
 from .abstaining import sample_rates, with_abstentions, with_rates
+from .contract import StoryError
 from .correlated_questions import KindsOfTasks
 from .emissions import Emission
 from .likelihood import AnnotationLikelihood, select
@@ -19,7 +20,6 @@ from .mirrored import in_order
 from .model_probabilities import model_evidence
 from .of_levels import of_levels
 from .own_classes import of_question
-from .story_error import StoryError
 from .truth_prior import TruthPrior, log_probs_of
 
 

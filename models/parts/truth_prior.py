@@ -16,10 +16,9 @@ from numpyro import handlers
 
 from ...data import Annotations
 from ...data.errors import look_up, unknown_name
-from .contract import promised
+from .contract import StoryError, promised
 from .kernels import SMALLEST
 from .own_classes import own_of_tasks, within
-from .story_error import StoryError
 
 CLOSE = 1e-3  # to one, of the sum of shares
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ...data import Annotations
-from ..parts.story_error import StoryError
+from ..parts.contract import StoryError
 
 
 class Padded(NamedTuple):

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from command_line import crowdppl, refused
 
-from crowdppl.inference.engines.checkpoint_options import FILE
-from crowdppl.inference.engines.checkpoints import Checkpoints
+from crowdppl.inference.engines.checkpoints import FILE, Checkpoints
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["data.annotations", "data.datasets", "data.errors", "data.numbers", "cli.advice"])
+@pytest.mark.parametrize("name", ["data.annotations", "data.datasets", "data.errors", "cli.advice"])
 def test_the_examples_of_a_module_run(name):
     result = doctest.testmod(importlib.import_module(f"crowdppl.{name}"))
     assert result.attempted > 0

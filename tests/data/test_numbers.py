@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from crowdppl.data.numbers import real_number, whole_number
+from crowdppl.data.errors import real_number, whole_number
 
 
 @pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3)])

@@ -18,7 +18,7 @@ from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import parameter_spec, starting_point
 from crowdppl.inference.engines.m_step import gradient
 from crowdppl.models import STORIES, AnnotationLikelihood, Correct, Subtypes
-from crowdppl.models.parts.confusion_mixture import ConfusionMixture
+from crowdppl.models.parts.subtypes import ConfusionMixture
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from scipy.stats import norm, spearmanr
 
 import crowdppl as cp
 from crowdppl import StoryError
-from crowdppl.models.parts.factor import crowd_cuts, equal_cuts, even_grid, grid, joint_shares, score_rows
+from crowdppl.models.score_factor import crowd_cuts, equal_cuts, even_grid, grid, joint_shares, score_rows
 
 SHARE = np.array([[0.1, 0.2, 0.4, 0.3], [0.97, 0.01, 0.01, 0.01]])
 

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crowdppl.data import Annotations
-from crowdppl.data.numbers import truth_value
+from crowdppl.data.errors import truth_value
 from crowdppl.inference.fit import fit
 
 __all__ = ["CrowdClassifier"]

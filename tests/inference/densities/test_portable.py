@@ -18,7 +18,7 @@ import crowdppl as cp
 from crowdppl.data.ids import Ids, UnreadError
 from crowdppl.data.kinds import Ordered
 from crowdppl.data.padding import PaddedAnnotations, padded, unread
-from crowdppl.inference.densities import portable, traced_numbers
+from crowdppl.inference.densities import portable
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.portable import is_portable, promises_it
 from crowdppl.inference.densities.sites import parameter_dims
@@ -252,7 +252,7 @@ def test_a_story_is_run_once_whatever_the_size_of_the_data_and_is_let_go():
     gone = weakref.ref(story)
     del story, model
     forget_programs()
-    traced_numbers._numbers.cache_clear()
+    portable._numbers.cache_clear()
     general._flags.cache_clear()
     jax.clear_caches()
     gc.collect()

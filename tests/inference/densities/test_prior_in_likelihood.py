@@ -11,7 +11,7 @@ from conftest import random_annotations
 import crowdppl as cp
 from crowdppl.data.kinds import Ordered
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.prior_in_likelihood import classifier_decides_annotations
+from crowdppl.inference.densities.sites import classifier_decides_annotations
 from crowdppl.models import KNOWN_STORIES, Classifier, Given
 
 BINARY = {"two_coin", "item_response"}

@@ -12,13 +12,13 @@ import jax
 import pytest
 from filelock import FileLock
 
-from crowdppl.inference.densities import program_cache
-from crowdppl.inference.densities.program_cache import VARIABLE, CacheWarning, use_program_cache
+from crowdppl.inference.densities import ready_programs
+from crowdppl.inference.densities.ready_programs import VARIABLE, CacheWarning, use_program_cache
 
 ANY_PROGRAM = """
 import json, sys, warnings
 import jax, jax.numpy as jnp
-from crowdppl.inference.densities.program_cache import use_program_cache
+from crowdppl.inference.densities.ready_programs import use_program_cache
 events = []
 jax.monitoring.register_event_listener(lambda event, **_: events.append(event.rsplit("/", 1)[-1]))
 jnp.ones(2) + 1  # compiled before the cache is used
@@ -115,16 +115,16 @@ def fresh(monkeypatch):
     for name, value in zip(names, (None, -1, 1.0), strict=True):
         jax.config.update(name, value)
     monkeypatch.delenv(VARIABLE, raising=False)
-    program_cache._turned_on.cache_clear()
+    ready_programs._turned_on.cache_clear()
     yield monkeypatch
-    program_cache._turned_on.cache_clear()
+    ready_programs._turned_on.cache_clear()
     for name, value in before.items():
         jax.config.update(name, value)
 
 
 def test_the_folder_is_the_users_own(fresh, tmp_path):
     fresh.setenv("XDG_CACHE_HOME", str(tmp_path))
-    fresh.setattr(program_cache, "user_cache_path", lambda name, appauthor: tmp_path / name)
+    fresh.setattr(ready_programs, "user_cache_path", lambda name, appauthor: tmp_path / name)
     use_program_cache()
     assert jax.config.jax_compilation_cache_dir == str(tmp_path / "crowdppl" / "programs")
     assert (tmp_path / "crowdppl" / "programs").stat().st_mode & 0o077 == 0
@@ -157,7 +157,7 @@ def test_a_folder_that_cannot_be_made_costs_one_warning(fresh, tmp_path):
 
 def test_a_full_disk_costs_one_warning(fresh, tmp_path):
     usage = namedtuple("usage", "total used free")(10**9, 10**9, 0)
-    fresh.setattr(program_cache.shutil, "disk_usage", lambda _: usage)
+    fresh.setattr(ready_programs.shutil, "disk_usage", lambda _: usage)
     fresh.setenv(VARIABLE, str(tmp_path))
     with pytest.warns(CacheWarning, match="less than 64 MiB are free"):
         use_program_cache()
@@ -177,15 +177,15 @@ def test_writes_that_fail_later_change_no_result_and_say_nothing(tmp_path):
 
 def test_programs_not_used_for_longest_go_where_all_are_too_many(fresh, tmp_path):
     fresh.setenv(VARIABLE, str(tmp_path))
-    fresh.setattr(program_cache, "_looked", {})
-    fresh.setattr(program_cache.bound, "__defaults__", (1000,))
+    fresh.setattr(ready_programs, "_looked", {})
+    fresh.setattr(ready_programs.bound, "__defaults__", (1000,))
     for age in range(12):
         path = tmp_path / f"jit_{age}-cache"
         path.write_bytes(zlib.compress(b"")[:1] * 100)
         os.utime(path, (time.time() + 1000 - age, time.time() - 1000 - age))  # the use counts, not the writing
     (tmp_path / "of-somebody-else").write_bytes(b"x" * 100)
     os.utime(tmp_path / "of-somebody-else", (0, 0))
-    fresh.setattr(program_cache, "_is_whole", lambda path: True)
+    fresh.setattr(ready_programs, "_is_whole", lambda path: True)
     use_program_cache()
     assert {path.name for path in programs(tmp_path)} == {f"jit_{age}-cache" for age in range(6)}
     assert (tmp_path / "of-somebody-else").exists()
@@ -193,7 +193,7 @@ def test_programs_not_used_for_longest_go_where_all_are_too_many(fresh, tmp_path
 
 def test_no_process_waits_for_another_that_holds_the_folder(tmp_path):
     """JAX waits ten seconds for a lock at every program, where it bounds the folder itself."""
-    with FileLock(tmp_path / program_cache.LOCK):
+    with FileLock(tmp_path / ready_programs.LOCK):
         result, missed, _, err = run(ANY_PROGRAM, CROWDPPL_CACHE=str(tmp_path))
         again, n_missed, hits, _ = run(ANY_PROGRAM, CROWDPPL_CACHE=str(tmp_path))
     assert (again, err) == (result, "")

@@ -15,11 +15,11 @@ from story_options import DEFAULTS, FURTHER, STAND_FOR_OTHERS, Option
 import crowdppl as cp
 from crowdppl import Annotations, Classifier, Confusion, observe, tasks
 from crowdppl.data.padding import ROWS, TASKS, WORKERS, PaddedAnnotations, padded
-from crowdppl.inference.densities import real_entries
+from crowdppl.inference.densities import padded_sites
 from crowdppl.inference.densities.marginals import marginal_program, potential
 from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.portable import with_numbers
 from crowdppl.inference.densities.sites import parameter_dims, starting_point
-from crowdppl.inference.densities.traced_numbers import with_numbers
 from crowdppl.inference.engines import at_size, climber, em, nuts, svi
 from crowdppl.inference.engines.registry import ENGINES
 from crowdppl.inference.fitted import fitted as views
@@ -100,7 +100,7 @@ def test_start_potential_and_gradient_are_those_of_the_data_themselves(option):
     rng = np.random.default_rng(0)
     shapes = potential(option.story, annotations, **option.options).initial
     point = {name: rng.normal(size=value.shape).astype(np.float32) for name, value in shapes.items()}
-    grown = real_entries.grown(point, dims, seen)
+    grown = padded_sites.grown(point, dims, seen)
 
     def look(data, point):
         def energy(point, proper):
@@ -113,10 +113,10 @@ def test_start_potential_and_gradient_are_those_of_the_data_themselves(option):
     padded_start, (padded_energy, padded_slope), padded_sampled = jax.jit(look)(seen, grown)
     np.testing.assert_allclose(padded_energy, energy, rtol=1e-5)
     for ours, theirs in ((padded_start, start), (padded_slope, slope), (padded_sampled, sampled)):
-        for name, value in real_entries.cut(ours, dims, annotations).items():
+        for name, value in padded_sites.cut(ours, dims, annotations).items():
             np.testing.assert_allclose(value, theirs[name], rtol=1e-4, atol=2e-5)
     for name, value in padded_slope.items():
-        for axis, size in real_entries.real_axes(dims[name], annotations):
+        for axis, size in padded_sites.real_axes(dims[name], annotations):
             beyond = np.asarray(value).take(range(size, value.shape[axis]), axis)
             np.testing.assert_array_equal(beyond, 0.0)
 
@@ -131,11 +131,11 @@ def test_padded_parameters_are_standard_normal_to_a_sampler(story, site):
     seen = at_size.sized(model, annotations)
     dims = parameter_dims(model, annotations)
     rng = np.random.default_rng(0)
-    grown = real_entries.grown(potential(story, annotations).initial, dims, seen)
+    grown = padded_sites.grown(potential(story, annotations).initial, dims, seen)
     point = {name: rng.normal(size=np.shape(value)).astype(np.float32) for name, value in grown.items()}
     program = marginal_program(model, proper=True)
     slope = jax.jit(jax.grad(lambda point: potential_energy(program, (seen,), {}, point)))(point)
-    ((axis, size),) = real_entries.real_axes(dims[site], annotations)
+    ((axis, size),) = padded_sites.real_axes(dims[site], annotations)
     beyond = range(size, point[site].shape[axis])
     assert beyond
     np.testing.assert_allclose(np.take(slope[site], beyond, axis), np.take(point[site], beyond, axis), rtol=1e-5)

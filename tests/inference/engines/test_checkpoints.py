@@ -20,8 +20,15 @@ from picked_findings import findings_of
 import crowdppl as cp
 from crowdppl.data import atomic
 from crowdppl.inference.engines import checkpoints
-from crowdppl.inference.engines.checkpoint_options import CheckpointOptions, seconds
-from crowdppl.inference.engines.checkpoints import Checkpoints, CheckpointWarning, decoded, encoded, read
+from crowdppl.inference.engines.checkpoints import (
+    CheckpointOptions,
+    Checkpoints,
+    CheckpointWarning,
+    decoded,
+    encoded,
+    read,
+    seconds,
+)
 from crowdppl.inference.engines.same_fit import described
 from crowdppl.inference.sources import on_disk
 

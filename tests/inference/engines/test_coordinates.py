@@ -11,7 +11,7 @@ from whole_density import density
 
 from crowdppl import simulate
 from crowdppl.data.padding import padded
-from crowdppl.inference.densities import real_entries
+from crowdppl.inference.densities import padded_sites
 from crowdppl.inference.densities.marginals import marginal_program, potential
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import parameter_dims, starting_point
@@ -130,7 +130,7 @@ def test_padded_workers_and_tasks_stand_beside_the_real_ones(story):
     model, annotations, values, found, point = small(story)
     seen = jax.tree.map(jnp.asarray, padded(annotations, fine=True))
     dims = parameter_dims(model, annotations)
-    grown = coordinates.coordinates_near(model, seen, real_entries.grown(values, dims, seen), {})
+    grown = coordinates.coordinates_near(model, seen, padded_sites.grown(values, dims, seen), {})
     by_site = ravel_pytree(coordinates._centres(found))[1]
 
     def energies(data, of, x):

@@ -9,8 +9,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.inference.engines import climber
-from crowdppl.inference.engines.checkpoint_options import FILE
-from crowdppl.inference.engines.checkpoints import Checkpoints
+from crowdppl.inference.engines.checkpoints import FILE, Checkpoints
 from crowdppl.inference.engines.minibatch_em import MinibatchEM
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")

@@ -7,12 +7,12 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.data.some_tasks import changed_tasks, some_tasks
-from crowdppl.inference.densities.held_tasks import holding_tasks
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import parameter_dims, parameter_spec
 from crowdppl.inference.engines import em, sparse_em
 from crowdppl.inference.engines.m_step import gradient, sums_over_tasks
 from crowdppl.inference.engines.settings import EMSettings
+from crowdppl.inference.engines.sparse_em import holding_tasks
 from crowdppl.models import STORIES
 
 OF_TABLES = ("dawid_skene", "mace", "one_coin", "worker_clusters", "hierarchical_dawid_skene")

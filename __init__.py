@@ -11,8 +11,8 @@ fit.labels, fit.probabilities, fit.workers, fit.idata
 
 from typing import TYPE_CHECKING
 
+from .data.lazy import import_tqdm as _import_tqdm
 from .data.lazy import lazy_names
-from .data.quiet import import_tqdm as _import_tqdm
 
 if TYPE_CHECKING:  # imported when first used
     from .data import AnnotationError, Annotations, UnknownNameError, list_datasets, load_dataset, load_split
@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.densities.simulation import simulate
     from .inference.described.describe_story import StoryDescription, describe_story
     from .inference.engines.finding import ConvergenceWarning, CrowdWarning, Finding
-    from .inference.findings.render import Findings
+    from .inference.findings.register import Findings
     from .inference.findings.verdict import Verdict
     from .inference.fit import fit
     from .inference.fitted.error_correlation import ErrorCorrelation, error_correlation
@@ -53,11 +53,10 @@ if TYPE_CHECKING:  # imported when first used
     from .inference.panel.judging import judge
     from .inference.panel.of_panel import Panel
     from .inference.plots.agreement_intervals import plot_agreement
-    from .inference.plots.compared_stories import plot_comparison
+    from .inference.plots.compared_stories import plot_comparison, plot_differences, plot_pareto_k
     from .inference.plots.confusion_matrices import plot_confusions, plot_groups
     from .inference.plots.estimated_shares import plot_estimate
     from .inference.plots.history import plot_history
-    from .inference.plots.pointwise_elpd import plot_differences, plot_pareto_k
     from .inference.plots.predictive_checks import plot_check, plot_checks
     from .inference.plots.prior_and_likelihood import plot_prior_sensitivity
     from .inference.plots.ranking import plot_expected, plot_ranking, plot_switch

@@ -9,7 +9,7 @@ from support.report import Report
 
 import crowdppl as cp
 from crowdppl import StoryError
-from crowdppl.data.majority import majority_accuracy
+from crowdppl.data.gold import majority_accuracy
 from crowdppl.models import STORIES
 from crowdppl.models.parts import abstaining
 

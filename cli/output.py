@@ -192,7 +192,7 @@ def write_results(result: Fit, folder: Path, *, plot: bool = False) -> dict[str,
     """
     from ..data.harmless_csv import write_csv
     from ..inference.fitted.item_ranking import ranks_items
-    from ..inference.fitted.rubric_totals import has_totals
+    from ..inference.fitted.question_frame import has_totals
     from ..inference.storage.label_files import label_table
 
     named = result.source.named
@@ -232,7 +232,7 @@ def _save(fit: Fit, folder: Path) -> None:
     try:
         fit.save(folder / "saved")
     except AnnotationError as error:
-        from ..inference.storage.arviz_data import save_netcdf
+        from ..inference.storage.arviz_groups import save_netcdf
 
         warn(f"{SAVED} is not written, so that crowdppl report and crowdppl.load_fit cannot read the folder: {error}")
         save_netcdf(fit.idata, folder / "posterior.nc")

@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 
 from .abstentions import abstentions_of
-from .arrays import read_only
+from .arrays import connected_parts, read_only
 from .column_names import plain
 from .columns import Column, Where, encode, row_number
-from .connected import connected_parts
 from .errors import AnnotationError, check_name, truth_value, warn
 from .features import feature_names, ids_of_features, resolve_features
 from .frames import as_frame, is_frame, take_column

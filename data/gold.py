@@ -1,4 +1,4 @@
-"""Gold labels: true labels that are known for some of the tasks."""
+"""Gold labels: true labels that are known for some of the tasks, and the majority vote's accuracy on them."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -27,6 +27,7 @@ from .text_files import suffix_of
 NO_ABSTENTIONS = Ids()
 INCLUSION = "inclusion_probability"
 """The column of a table of gold labels that has each task's probability of having been drawn."""
+TIE = 1e-6  # probabilities that differ by less are equal: they come in single precision
 
 
 def resolve_gold(
@@ -358,3 +359,36 @@ def _columns(gold: Any, task: str, label: str, where: Where | None) -> tuple[Col
 def _series_frame(gold: pd.Series, task: str, label: str) -> pd.DataFrame:
     """Return a Series in which a task stands more than once as a table."""
     return pd.DataFrame({task: gold.index, label: gold.to_numpy()})
+
+
+def majority_accuracy(votes: np.ndarray, gold: np.ndarray, kind: Kind = NOMINAL) -> float:
+    r"""Return the expected share of gold tasks whose majority vote is the gold label, with ties broken at random.
+
+    A task counts the share of its gold label in the majority vote (:meth:`.Kind.majority`): of nominal labels
+    :math:`1 / |\arg\max_k n_{ik}|`, with :math:`n_{ik}` annotations of class k for task i, where the gold label is
+    among the most frequent classes, and 0 where it is not. A task without annotations is a tie of all classes.
+
+    Args:
+        votes: how many annotations of each class each task has, shape (N, K).
+        gold: the gold label of each task as a class index, shape (N,), −1 where it is unknown.
+        kind: the kind of the labels.
+
+    Returns:
+        The accuracy, between 0 and 1; NaN where no task has a gold label.
+    """
+    known = gold >= 0
+    if not known.any():
+        return float("nan")
+    return float(right_shares(kind.majority(votes[known]), gold[known]).mean())
+
+
+def right_shares(probabilities: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    """Return 1 where the most probable class is the gold label, else 0, shape (n,); a tie of m classes counts for 1/m.
+
+    Args:
+        probabilities: of the classes, shape (n, K).
+        gold: the gold labels as class indices, shape (n,).
+    """
+    best = probabilities >= probabilities.max(-1, keepdims=True) - TIE
+    shares: np.ndarray = best[np.arange(len(gold)), gold] / best.sum(-1)
+    return shares

@@ -1,8 +1,9 @@
-"""Packages that import what they export when it is first asked for (PEP 562)."""
+"""Packages that import what they export when it is first asked for (PEP 562), without warnings nobody can act on."""
 
 import ast
 import gc
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -68,3 +69,12 @@ def _exported(file: str) -> Iterator[tuple[str, str]]:
             for node in statement.body:
                 if isinstance(node, ast.ImportFrom):
                     yield from ((alias.name, f"{'.' * node.level}{node.module}") for alias in node.names)
+
+
+def import_tqdm() -> None:
+    """Import tqdm, which NumPyro needs, without its advice to install ipywidgets: crowdppl's bars do without."""
+    if "IPython" not in sys.modules or "tqdm.auto" in sys.modules:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import_module("tqdm.auto")

@@ -48,8 +48,8 @@ from .engines.settings import (
 )
 from .findings.constant_workers import left_out_before, without_constant_workers
 from .findings.copies import AgreeingGroup
-from .findings.copies_as_one import are_unasked, as_one, groups_before, with_copies
 from .findings.look import look_at
+from .findings.of_copies import are_unasked, as_one, groups_before, with_copies
 from .fitted.alignment import aligned, permutations
 from .fitted.averaged_labels import averaged_from_files, averaged_labels
 from .fitted.fitted import Fitted, label_posteriors

@@ -18,21 +18,20 @@ from ..data.cards import never_raising
 from ..data.errors import StorageError
 from ..data.pseudonyms import Key, check_workers, read_key
 from .comparison.comparing import check_same_data
-from .comparison.stacked_groups import stacked_groups
-from .comparison.stacking import averaged
+from .comparison.stacking import averaged, stacked_groups
 from .densities.model import Model
 from .densities.probabilities import Probabilities
 from .densities.sites import Dims
 from .engines.finding import sentences
 from .engines.outcome import Outcome
 from .findings.look import findings
-from .findings.render import Findings
+from .findings.register import Findings
 from .findings.result_card import card_of
 from .findings.review import with_review
 from .findings.summary import in_brief, summary
 from .findings.verdict import Verdict, verdict
 from .fit_story import update
-from .fitted.confusions import confusion_frame, extreme_frame
+from .fitted.confusions import confusion_frame, extreme_frame, new_worker_confusions
 from .fitted.decisions import decide
 from .fitted.expected_scores import expected_scores
 from .fitted.given_models import model_frame
@@ -40,16 +39,13 @@ from .fitted.intervals import INTERVAL
 from .fitted.item_ranking import beats, beats_by_position, item_ranking
 from .fitted.modes import mode_frame, mode_labels
 from .fitted.new_tasks import predict_proba
-from .fitted.new_workers import new_worker_confusions
 from .fitted.posterior import OneStoryError, Posterior
-from .fitted.question_frame import question_frame
+from .fitted.question_frame import question_frame, totals
 from .fitted.replicated_annotations import posterior_predictive
-from .fitted.rubric_totals import totals
 from .fitted.tasks import task_scores
 from .fitted.workers import gold_scores, worker_scores
 from .report.write import report
-from .storage.arviz_data import make_idata
-from .storage.arviz_groups import to_groups
+from .storage.arviz_groups import make_idata, to_groups
 from .storage.folder import read, save
 from .storage.label_files import iter_labels, join_labels, write_labels
 from .storage.privacy import groups_without_workers, labels_alone, pseudonymised, shown

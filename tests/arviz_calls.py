@@ -4,7 +4,7 @@ from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any
 
-from crowdppl.inference.storage.arviz_data import group, make_idata
+from crowdppl.inference.storage.arviz_groups import group, make_idata
 
 NEW = int(version("arviz").partition(".")[0]) >= 1
 GROUPS = ("posterior", "prior")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from crowdppl.inference.storage.arviz_data import ENGINE, make_idata
+from crowdppl.inference.storage.arviz_groups import ENGINE, make_idata
 
 
 def load_netcdf(path):

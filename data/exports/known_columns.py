@@ -1,4 +1,4 @@
-"""Which column of a table is which, by the names that people and tools give them."""
+"""The request to :func:`crowdppl.read`, and which column is which by the names that people and tools give."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,6 @@ from ..description import count_text
 from ..errors import AnnotationError
 from ..questions import names_questions
 from ..text import convert_text
-from .asked import INFER
 
 ROLES = tuple(NAMES)
 NEEDED = ("task", "worker", "label")
@@ -23,6 +22,8 @@ ASKED_ABOUT = ("article", "conversation", "dialogue", "email", "essay", "passage
 
 LISTED = 12  # columns that were left out
 NEARLY = 0.9  # of the rows differ in task, question and worker
+INFER = "infer"
+"""Find the column out by its name."""
 
 
 @dataclass(frozen=True)
@@ -239,3 +240,51 @@ def _like(values: pd.Series, *columns: pd.Series) -> pd.Series:
     """Text as whole numbers where that of other columns becomes whole numbers."""
     converted = convert_text(*columns)
     return values if converted[0] is columns[0] else pd.Series([int(value) for value in values], index=values.index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The arguments of :func:`crowdppl.read` beside the source."""
+
+    question: Any
+    looks: bool  # whether a column of questions is looked for, as none was named
+    task: str
+    worker: str | None
+    label: str
+    count: str | None
+    seconds: str | None
+    separator: str | None
+    encoding: str | None
+    sheet: str | None
+    columns: str | None
+    outer: str | None
+    several: str
+    comparisons: bool | None
+    meaning: Mapping[Any, str] | None
+    preferences: bool
+    item_features: Any
+    tags: str | None
+    tag_separator: str | None
+    empty: str | None
+    gold: Any
+    options: Mapping[str, Any]  # of `Annotations.from_frame`
+
+    @property
+    def roles(self) -> dict[str, str | None]:
+        """By role the column that was named, None for none, or :data:`INFER`."""
+        return {role: getattr(self, role) for role in ("task", "worker", "label", "count", "seconds")}
+
+    @property
+    def named(self) -> list[str]:
+        """The roles whose column was named."""
+        return [role for role, name in self.roles.items() if name not in (INFER, None)]
+
+    @property
+    def infers_gold(self) -> bool:
+        """True where gold labels are those that the source itself has."""
+        return isinstance(self.gold, str) and self.gold == INFER
+
+    @property
+    def truth(self) -> Any:
+        """The gold labels that were given; None without, or where they are those of the source."""
+        return None if self.infers_gold else self.gold

@@ -31,15 +31,12 @@ from ..tags import tag_fields
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from ..wide import COLUMNS, Wide, wide_roles
-from .asked import INFER, Asked
-from .comparison_tables import compared_annotations, comparison_roles, not_compared
 from .counted_votes import Records, are_counts, counted_table, field_of_counts
 from .eval_logs import NO_ANSWER, is_log, read_logs
-from .form_tables import Form, answers_of, form_roles
 from .gathered import Held
 from .harness_logs import is_beside
 from .json_tools import read_mapping, read_records
-from .known_columns import Roles, find_roles, gold_column, gold_in, left_out, with_task_of_questions
+from .known_columns import INFER, Asked, Roles, find_roles, gold_column, gold_in, left_out, with_task_of_questions
 from .llm_judge import ERROR, are_judged_pairs, pairs_judged
 from .opening import (
     PARQUET,
@@ -52,7 +49,15 @@ from .opening import (
     table_of_json,
     unpacked,
 )
-from .table_tools import read_tool_table
+from .table_tools import (
+    Form,
+    answers_of,
+    compared_annotations,
+    comparison_roles,
+    form_roles,
+    not_compared,
+    read_tool_table,
+)
 
 STANDARD_INPUT = "-"
 OPTIONS = (

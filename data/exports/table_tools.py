@@ -1,16 +1,37 @@
-"""Exports as tables: MTurk, Toloka, CrowdFlower and Appen, Label Studio's tables."""
+"""Exports as tables: crowdsourcing platforms, Label Studio's tables, answers to a form, and files of comparisons.
+
+MTurk, Toloka, CrowdFlower and Appen have a row for each annotation; a form has a row for each worker and a column for
+each task; a file of comparisons has two columns of items, and one of which of both is better.
+"""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ..abstentions import abstentions_of
+from ..annotations import Annotations
+from ..column_names import NAMES, missing_column, plain, stem
+from ..comparison_columns import ComparisonColumns, find_comparison_columns, needed_comparison_columns, two_sides
+from ..description import count_text
 from ..errors import AnnotationError
 from ..text import convert_text
-from ..wide import MOST_VALUES
+from ..wide import MOST_VALUES, hashed, shares, tells_rows
 from .gathered import Gathered, Held, chosen_question
+from .known_columns import INFER, Asked, left_out
+from .llm_judge import turn_name
+
+STAMPS = ("timestamp", "zeitstempel", "horodateur", "marcatemporal", "starttime", "completiontime", "submittedat")
+"""Names that forms give to the column that says when a row was filled in."""
+PEOPLE = ("email", "emailaddress", "respondent", "respondentid", "name")
+"""Names that forms give to who filled in a row, beside the names of workers."""
+ROLES = ("task", "worker", "label", "question")
+TURN = "turn"  # of a conversation, as in the human judgments of MT-bench
+OTHERS = ("columns", "outer")
+"""Options that say that a table is something else."""
 
 
 def read_tool_table(table: pd.DataFrame, what: str, question: str | None) -> Held | None:
@@ -207,3 +228,183 @@ def _column(table: pd.DataFrame, name: str) -> list[Any]:
 
 def _place(row: int) -> str:
     return f"row {row}"
+
+
+@dataclass(frozen=True)
+class Form:
+    """A table with a row for each worker, and a column for each task."""
+
+    worker: str
+    tasks: tuple[str, ...]
+    others: tuple[str, ...]  # columns that are neither
+
+
+def form_roles(table: pd.DataFrame, what: str, *, worker: str | None, asked: bool) -> Form | None:
+    """Return the columns of a table with a row for each worker, or None where it is none.
+
+    It is taken for one where no column is named as tasks or labels are, and one says when the row was filled in, or is
+    named as workers are with another value in each row. The columns of tasks share their values; of two scales that
+    share none, the one of more columns is taken.
+
+    Args:
+        table: the table.
+        what: the table, for messages.
+        worker: the column of workers; None for the one that is known by its name.
+        asked: whether it was said that the columns are tasks.
+
+    Raises:
+        AnnotationError: there is no such column, none tells the workers, or less than two are of tasks.
+    """
+    names = [str(name) for name in table.columns]
+    if worker is not None and worker not in names:
+        if not asked:
+            return None  # what looks for the columns of a row for each annotation says what is wrong
+        raise missing_column(worker, "worker", names, what)
+    stamps = [name for name in names if plain(name) in STAMPS]
+    people = [name for name in names if stem(name) in NAMES["worker"] or plain(name) in PEOPLE]
+    people.sort(key=lambda name: stem(name) not in NAMES["worker"])
+    if not asked:
+        of_rows = any(stem(name) in (*NAMES["task"], *NAMES["label"]) and plain(name) != "id" for name in names)
+        named = [worker] if worker else [name for name in people if stem(name) in NAMES["worker"]]
+        if of_rows or not (stamps or named) or not all(tells_rows(table[name]) for name in named[:1]):
+            return None
+    alone, of_time = ([name for name in of if tells_rows(table[name])] for of in (people, stamps))
+    mostly = [name for name in people if 2 * table[name].nunique() > len(table)]  # who answers again is one worker
+    repeated = [name for name in people if asked and table[name].notna().all()]
+    worker = worker or next(iter(alone + mostly + of_time + repeated), None)
+    free = [name for name in names if name not in (worker, *people, *stamps) and plain(name) != "id"]
+    tasks = _of_one_scale(table[free])
+    if len(tasks) < 2 or worker is None:
+        if not asked:
+            return None
+        lacking = "no column of workers; name it by worker='COL'" if worker is None else "no two columns of few labels"
+        raise AnnotationError(f"columns='tasks': {what} has {lacking}")
+    return Form(worker, tasks, tuple(name for name in names if name != worker and name not in tasks))
+
+
+def _of_one_scale(table: pd.DataFrame) -> tuple[str, ...]:
+    """The columns of labels: the most that share their values with each other."""
+    found: dict[str, set[Hashable]] = {str(name): set(map(hashed, column.dropna())) for name, column in table.items()}
+    found = {name: values for name, values in found.items() if 0 < len(values) <= MOST_VALUES}
+    alike = {name: values for name, values in found.items() if shares(values, name, found)}
+    scales: list[tuple[set[Hashable], list[str]]] = []
+    for name, values in alike.items():
+        joined = [scale for scale in scales if scale[0] & values]
+        scales = [scale for scale in scales if scale not in joined]
+        scales.append((values.union(*(one for one, _ in joined)), [each for _, of in joined for each in of] + [name]))
+    largest = max(scales, key=lambda scale: len(scale[1]), default=(set(), []))[1]
+    return tuple(name for name in found if name in largest)
+
+
+def answers_of(table: pd.DataFrame, form: Form, labels: list[pd.Series]) -> tuple[pd.DataFrame, list[str]]:
+    """Return a row for each annotation, columns task, worker and label, and where each is.
+
+    Args:
+        table: the form's.
+        form: its columns.
+        labels: those of its tasks, in their order.
+    """
+    rows = [
+        (task, worker, label, f"row {row}, column {task!r}")
+        for task, column in zip(form.tasks, labels, strict=True)
+        for row, (worker, label) in enumerate(zip(table[form.worker], column, strict=True))
+        if not pd.isna(label)
+    ]
+    frame = pd.DataFrame([row[:3] for row in rows], columns=["task", "worker", "label"], dtype=object)
+    return frame, [row[3] for row in rows]
+
+
+def comparison_roles(table: pd.DataFrame, what: str, asked: Asked) -> ComparisonColumns | None:
+    """Return the columns of a table of comparisons; None where it is none, or was said to be something else.
+
+    Raises:
+        AnnotationError: it was said to be one, and is none.
+    """
+    roles = asked.roles | {"question": INFER if asked.question is None else asked.question}
+    named = {role: name for role, name in roles.items() if role in ROLES and name != INFER}
+    if named.get("question", INFER) not in (INFER, *table.columns):
+        return None
+    about: dict[str, Any] = {"given": named, "abstain": abstentions_of(asked.options.get("abstain"))}
+    about["looks"] = asked.looks
+    about["meaning"] = asked.meaning
+    if asked.comparisons or asked.meaning or asked.preferences:
+        return needed_comparison_columns(table, what, **about)
+    if any(getattr(asked, name) is not None for name in OTHERS) or asked.options.get("ordered") is not None:
+        return None
+    return find_comparison_columns(table, **about)
+
+
+def compared_annotations(
+    table: pd.DataFrame, found: ComparisonColumns, what: str, asked: Asked
+) -> tuple[Annotations, str]:
+    """Return the annotations of a table of comparisons, and what was taken for what.
+
+    Raises:
+        AnnotationError: as :meth:`.Annotations.from_comparisons`, with the table.
+    """
+    names = [found.left, found.right, found.label, found.worker, found.task, found.prompt, found.question]
+    columns = {name: table[name] for name in names if name is not None}
+    turns = _turns(table, found, what) if "task" not in asked.named else None
+    if turns is not None and found.prompt is not None:
+        columns[found.prompt] = turns
+    others = (asked.count, asked.seconds, asked.options.get("when"))
+    columns |= {name: table[name] for name in others if name is not None and name in table}
+    of_numbers: list[list[str | None]] = [[found.left, found.right], [found.worker], [found.task], [found.prompt]]
+    of_numbers.append([found.question])
+    for same in of_numbers:
+        texts = [columns[name] for name in same if name is not None]
+        if texts and all(isinstance(value, str) for column in texts for value in column.dropna()):
+            columns |= dict(zip([name for name in same if name is not None], convert_text(*texts), strict=True))
+    items = {str(item): item for side in (found.left, found.right) for item in columns[side].dropna().unique()}
+    columns[found.label] = columns[found.label].map(lambda value: items.get(value, value), na_action="ignore")
+    try:
+        annotations = Annotations.from_comparisons(
+            pd.DataFrame(columns),
+            left=found.left,
+            right=found.right,
+            worker=found.worker,
+            label=found.label,
+            task=found.task,
+            prompt=found.prompt,
+            count=asked.count,
+            seconds=None if asked.seconds == INFER else asked.seconds,
+            meaning=asked.meaning,
+            preferences=asked.preferences,
+            question=found.question,
+            item_features=asked.item_features,
+            gold=asked.truth,
+            **asked.options,
+        )
+    except AnnotationError as error:
+        other = "" if asked.comparisons else f"; where {found.label!r} has classes like any other: comparisons=False"
+        raise AnnotationError(f"{what}: {error}{other}") from None
+    pairs = np.unique(np.sort(np.asarray(annotations.sides), axis=1), axis=0)
+    sizes = f"{count_text(annotations.n_annotations, 'comparison')} of {count_text(len(annotations.items), 'item')}, "
+    sizes += f"{count_text(len(pairs), 'pair')}, "
+    sizes += count_text(annotations.n_workers, "worker") if annotations.named else "workers not named"
+    sizes += f", {count_text(len(annotations.questions), 'question')}" if len(annotations.questions) else ""
+    of_turns = "" if turns is None else f", each {TURN!r} of which is a prompt of its own"
+    rest = left_out(table.columns, [*columns, *([] if turns is None else [TURN])], takes_gold=False)
+    return annotations, f"{what}: comparisons ({found.said()}{of_turns}): {sizes}{rest}"
+
+
+def _turns(table: pd.DataFrame, found: ComparisonColumns, what: str) -> pd.Series | None:
+    """The prompts with their turns, where a prompt has several; None where turns are no part of the prompts.
+
+    Raises:
+        AnnotationError: a row is without its turn.
+    """
+    if found.prompt is None or TURN not in table or table.groupby(found.prompt)[TURN].nunique().max() < 2:
+        return None
+    if (empty := np.flatnonzero(table[TURN].isna())).size:
+        raise AnnotationError(
+            f"{what}: column {TURN!r}, row {empty[0]}: there is no turn, and prompts have several; add it, or take all "
+            f"turns for one prompt by task={found.prompt!r}"
+        )
+    return pd.Series(list(map(turn_name, table[found.prompt], table[TURN])), table.index, dtype=object)
+
+
+def not_compared(table: pd.DataFrame, asked: Asked) -> str:
+    """Return that two columns named like items are not compared, and what says that they are; nothing without such."""
+    sides = two_sides([str(name) for name in table.columns]) if asked.comparisons is None else None
+    return f"; {sides[0]!r} and {sides[1]!r} are not compared (comparisons=True says that they are)" if sides else ""

@@ -1,28 +1,41 @@
-"""Posterior and prior predictive checks (Rubin 1984; Gelman, Meng & Stern 1996)."""
+"""Posterior and prior predictive checks (Rubin 1984; Gelman, Meng & Stern 1996), and the annotations they replicate.
 
-from collections.abc import Callable, Iterable, Mapping
+Replicated annotations: the same workers annotate the same tasks, and what they give is drawn anew.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+from jax import Array
+from numpyro import handlers
 
 from ...data import AnnotationError, Annotations
 from ...data.errors import check_name, real_number, truth_value, whole_number
 from ...models import Classifier, Story, TruthPrior, find_story
 from ...models.parts.classifier import Network
+from ...models.parts.emissions import Emission
+from ...models.parts.kernels import FAST
+from ..densities.enumerated import site_values
 from ..densities.evidence import with_truth_prior
 from ..densities.model import Model
-from ..densities.prior import with_fewer_pseudo_counts
+from ..densities.prior import proper, with_fewer_pseudo_counts
+from ..densities.programs import compiled
+from ..densities.random_keys import key_of
 from ..densities.ready_programs import use_program_cache
 from ..engines.progress import late_bar, told
 from ..fit_story import refit
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, posterior_of
+from ..fitted.replicated_annotations import before_annotations
 from .check_results import LEVEL, Checks, DiscrepancyResult
 from .discrepancies import DISCREPANCIES, Discrepancy, Measure, of_function
-from .replicate import NewTruth, from_posterior, from_prior
 
+NewTruth = Literal["prior", "posterior"]
 Discrepancies = str | Iterable[str] | Mapping[str, Discrepancy | Callable[[Annotations], Any]] | None
 
 
@@ -268,3 +281,69 @@ def _values(name: str, measure: Measure, label: np.ndarray) -> np.ndarray:
         unit = "" if measure.units is None else f" of unit {measure.units[at]!r}"
         raise ValueError(f"discrepancy {name!r}{unit} is {values[at]}; a finite number is needed for any annotations")
     return values
+
+
+def from_posterior(
+    fitted: Fitted, design: Annotations, draws: int, replicates: int, truth: NewTruth, seed: int
+) -> Iterator[np.ndarray]:
+    r"""Annotations :math:`\tilde y \sim p(y \mid \theta)` of the rows of ``design``: ``(replicates, A)`` for each draw.
+
+    The draws are the fit's, evenly thinned or, where it has fewer, each taken several times; a point is one draw.
+    """
+    flat, available = fitted.flat_draws, int(np.prod(fitted.shape))
+    data = fitted.data if design.mirrored is None else design  # orders are of the rows that the story is run with
+    at_one = fitted.replace(source=jax.tree.map(jnp.asarray, data))
+    rows = jax.tree.map(jnp.asarray, (design.worker, design.task))
+    there, key = None, key_of(seed, FAST)
+    for i in range(draws):
+        if (which := i * available // draws) != there:
+            at = _at(at_one.with_draws({name: value[which][None, None] for name, value in flat.items()}))
+            there = which
+        yield np.asarray(_replicate(at, *rows, key, np.int32(i), replicates, truth))
+
+
+def from_prior(model: Model, design: Annotations, draws: int, seed: int) -> np.ndarray:
+    """Annotations of the rows of ``design`` with parameters and true labels from their priors: ``(draws, A)``."""
+    unannotated = jax.tree.map(jnp.asarray, design.replace(label=None, gold=None))
+    return np.stack([_simulate(model, unannotated, key_of(seed, FAST), np.int32(i)) for i in range(draws)])
+
+
+class _At(NamedTuple):
+    """Distributions from which annotations are drawn, at one draw of the parameters."""
+
+    emission: Emission
+    posterior: Array  # (N, K) log-weights of the true labels given the annotations
+    prior: Array  # (N, K) and before them
+
+
+@compiled
+def _at(fitted: Fitted) -> _At:
+    """At the only draw of ``fitted``."""
+    at = fitted.at({name: value[0, 0] for name, value in fitted.draws.items()})
+    return _At(at.likelihood.emission, at.log_joint, before_annotations(at, fitted.annotations))
+
+
+@compiled(static=("replicates", "truth"))
+def _replicate(
+    at: _At, worker: Array | None, task: Array, key: Array, number: Array, replicates: int, truth: NewTruth
+) -> Array:
+    """Annotations of the rows, of one draw by its number: ``(replicates, A)``."""
+    shared_key, own_key = jax.random.split(jax.random.fold_in(key, number))
+    shared = jax.random.categorical(shared_key, at.posterior)
+
+    def once(key: Array) -> Array:
+        truth_key, annotation_key = jax.random.split(key)
+        new = jax.random.categorical(truth_key, at.prior) if truth == "prior" else shared
+        return at.emission.sample(annotation_key, worker, task, new[task])
+
+    return jax.lax.map(once, jax.random.split(own_key, replicates))
+
+
+@compiled(static=("model",))
+def _simulate(model: Model, design: Annotations, key: Array, number: Array) -> Array:
+    """Annotations of the rows of ``design``, of one draw by its number, ``(A,)``: everything from its prior."""
+    key = jax.random.fold_in(key, number)
+    started = handlers.substitute(substitute_fn=site_values({}))
+    with handlers.trace() as sites, proper(), started, handlers.seed(rng_seed=key):
+        model(design)
+    return sites["annotation"]["value"]

@@ -24,13 +24,13 @@ from ...data.listing import Listing
 from ...models import KNOWN_STORIES, WITH_CLASSIFIER, Classifier, Story, find_story
 from ..findings.convergence import convergence
 from ..fitted.named_draws import coords_of
-from ..storage.arviz_data import make_idata
+from ..storage.arviz_groups import make_idata
 from . import posterior_database as database
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ..storage.arviz_data import IData
+    from ..storage.arviz_groups import IData
 
 ROOT = Path(__file__).parents[2] / "data" / "reference_posteriors"
 """The folder of the database, which is a part of the package."""

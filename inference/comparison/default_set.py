@@ -86,7 +86,7 @@ def auto(
     as far as that can be told.
 
     Workers who may copy count as one, with a warning, unless `copies` says otherwise or they are most of the crowd:
-    stories take what a group says that agrees with itself for the truth (:mod:`.copies_as_one`).
+    stories take what a group says that agrees with itself for the truth (:mod:`.of_copies`).
 
     Args:
         annotations: who labelled what.

@@ -13,7 +13,7 @@ from ...data.id_text import name_quoted
 from ..fitted.fitted import Fitted
 from ..fitted.pointwise import log_likelihood_by_annotation, rounds
 from ..fitted.posterior import Posterior, fitted_of
-from ..storage.arviz_data import is_tree, make_idata
+from ..storage.arviz_groups import is_tree, make_idata
 from .elpd import UNITS, Elpd, annotation_index, tasks_and_workers
 from .held_out import predict_annotations, predict_tasks, reads_counts, refit_without
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..densities.model import Model
 from ..fitted.fitted import Fitted, log_posterior_at_mean
-from ..storage.arviz_data import is_tree
+from ..storage.arviz_groups import is_tree
 
 LEAST = 0.005  # weights below it are 0
 RESAMPLES = 1000  # of the Bayesian bootstrap

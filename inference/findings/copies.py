@@ -30,8 +30,7 @@ import numpy as np
 from scipy import sparse
 
 from ...data import Annotations
-from ...data.arrays import cross_counts
-from ...data.connected import connected_parts
+from ...data.arrays import connected_parts, cross_counts
 from ...data.questions import Units
 from ...data.some_tasks import some_tasks
 from ..fitted.intervals import jeffreys

@@ -22,8 +22,7 @@ from . import of_prior as of_prior
 from . import of_scales as of_scales
 from . import of_scores as of_scores
 from . import of_time as of_time
-from .register import CHECKS, once
-from .render import Findings
+from .register import CHECKS, Findings, once
 
 ORDER = get_args(About)
 

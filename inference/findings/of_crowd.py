@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data import Annotations
-from ...data.arrays import cross_counts, expected_counts
-from ...data.connected import connected_parts
+from ...data.arrays import connected_parts, cross_counts, expected_counts
 from ...data.description import count_text
 from ...data.questions import Units
 from ...data.repeats import later_rows

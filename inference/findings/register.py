@@ -1,12 +1,16 @@
-"""The register of checks: each looks at a result for one finding, and says what it needs of it."""
+"""The register of checks, each of which looks at a result for one finding, and how findings are rendered."""
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+import pandas as pd
+from markupsafe import Markup
 
-from ...data import Annotations
+from ...data import Annotations, cards
+from ...data.cards import never_raising
 from ..engines.finding import About, Finding, Severity, plain
 from ..engines.outcome import Outcome
 from ..fitted.remembered import once as once
@@ -22,6 +26,7 @@ NEEDS: dict[str, Callable[[Any], bool]] = {
     "workers": lambda of: hasattr(of, "annotations") and of.annotations.named,
 }
 """Needs that a check may have of a result, each with a test for it. A check without any is asked of every result."""
+COLUMNS = ("story", "code", "about", "severity", "text", "remedy")
 
 
 class Labels(Protocol):
@@ -106,3 +111,48 @@ def check(
         return CHECKS[code]
 
     return register
+
+
+class Findings(tuple[Finding, ...]):
+    """Findings on a result, in the order in which they should be read; a table in notebooks.
+
+    A tuple of :class:`crowdppl.Finding`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def warnings(self) -> "Findings":
+        """Those that a user should act on."""
+        return Findings(finding for finding in self if finding.severity == "warning")
+
+    def to_text(self) -> str:
+        """Return a paragraph for each finding, behind the word for its severity."""
+        return "\n\n".join(f"{finding.severity.capitalize()}: {finding.sentence}" for finding in self)
+
+    def to_html(self) -> Markup:
+        """Return a box for each finding, as cards and summaries show them in notebooks."""
+        return Markup().join(cards.warning(finding.sentence) for finding in self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each finding: code, about, severity, text, remedy; and story, where there are several."""
+        columns = [name for name in COLUMNS if name != "story" or any(finding.story for finding in self)]
+        return pd.DataFrame([[getattr(finding, name) for name in columns] for finding in self], columns=columns)
+
+    def warn(self, stacklevel: int = 1) -> None:
+        """Give Python's warning of each finding that a user should act on, a Crowd- or a ConvergenceWarning.
+
+        Args:
+            stacklevel: of the caller to whom it is shown, as for :func:`warnings.warn`; 1 is who calls this.
+        """
+        for finding in self.warnings:
+            warnings.warn(finding.warning, stacklevel=stacklevel + 1)
+
+    def __repr__(self) -> str:
+        return self.to_text() or "Findings()"
+
+    @never_raising
+    def _repr_html_(self) -> str:
+        return Markup('<div style="max-width:100%;overflow-x:auto">{}</div>').format(
+            Markup(self.to_frame().to_html(index=False))
+        )

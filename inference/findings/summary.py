@@ -13,8 +13,8 @@ from markupsafe import Markup
 from ...data import AnnotationError, Annotations
 from ...data.cards import sheet
 from ...data.description import count_text
+from ...data.gold import TIE, right_shares
 from ...data.id_text import name_text
-from ...data.majority import TIE, right_shares
 from ...data.question_classes import within
 from ...data.questions import Units, tasks_of, tasks_text, workers_noun
 from ...models.parts.classifier import PREFIX, Classifier
@@ -42,7 +42,7 @@ from .look import findings
 from .of_draws import smallest_ess, worst_rhat
 from .of_modes import modes_text
 from .of_prior import worker_prior
-from .render import Findings
+from .register import Findings
 from .review import reviewed
 
 if TYPE_CHECKING:

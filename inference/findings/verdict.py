@@ -13,8 +13,8 @@ from scipy.special import bdtrc
 
 from ...data import Annotations
 from ...data.description import count_text
+from ...data.gold import right_shares
 from ...data.id_text import name_quoted, name_text
-from ...data.majority import right_shares
 from ...data.questions import workers_noun
 from ...models import KNOWN_STORIES
 from ..fitted.beyond_chance import agreement

@@ -15,15 +15,13 @@ from ...data.description import count_text
 from ..fitted.error_correlation import ErrorCorrelation
 from ..plots.shown_workers import meanings
 from ..plots.worker_accuracy import plot_workers
-from ..report.agreement_section import section_of
-from ..report.label_sections import labels_section
+from ..report.label_sections import labels_section, question_section
+from ..report.overview import Alert
 from ..report.page import page, tiles
-from ..report.question_section import question_section
-from ..report.said_first import Alert
-from ..report.sections import Section, section
+from ..report.sections import Section, render, section
 from ..report.subject import subject
-from ..report.templates import render
 from ..report.trust_sections import gold_section
+from ..report.worker_section import section_of
 from ..result import Fit
 from ..scores.estimates import Estimate
 from ..scores.gold_plan import GoldNeeded

@@ -1,4 +1,4 @@
-"""The plot of a comparison of stories."""
+"""Plots of compared stories, and of the elpd of each unit: where two differ, and where it cannot be estimated."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ...data.description import count_text
+from ...data.id_text import name_text
+from ..comparison.elpd import Elpd, tasks_and_workers
+from . import style
 from .style import ACCENT, TITLE, axes_beside, check_kind, faint, ink, name_rows, new_axes, paper, short, signed, strong
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = ("elpd", "difference", "difference_se", "weight")
+NAMED = 3  # units named at each end of the differences
+WORST = 5  # units with a high k that are named
 
 
 def plot_comparison(comparison: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -91,3 +97,141 @@ def _write_columns(ax: Axes, comparison: pd.DataFrame) -> None:
             text, (x, 1.0), (0, 2), xycoords=("data", "axes fraction"), textcoords="offset points", ha=ha, fontsize=8,
             color=ink(0.65),
         )  # fmt: skip
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_differences(
+    first: Elpd, second: Elpd, ax: Axes | None = None, *, names: tuple[str, str] | None = None
+) -> Axes:
+    """Draw each unit's difference in elpd, the first story's less the second's, the greatest first.
+
+    Args:
+        first: what :func:`crowdppl.loo` or :func:`crowdppl.kfold` returns.
+        second: another of the same units (tasks, or annotations), in any order.
+        ax: axes to draw in; by default a new figure.
+        names: what the two are called; by default the names of their stories.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: the units are not the same.
+    """
+    found = _differences(first, second).sort_values(ascending=False, kind="stable")
+    values, ranks = found.to_numpy(), np.arange(1, len(found) + 1)
+    ax = style.new_axes(ax, 7, 3.8)
+    better = float((values > 0).mean())
+    one, other = (style.short(name, 24) for name in (names or (first.story, second.story)))
+    for side, colour, text in (
+        (np.maximum(values, 0), style.strong(), f"{one} predicts better: {style.share(better)} of the {first.by}s"),
+        (np.minimum(values, 0), style.ACCENT, f"{other} predicts better: {style.share(float((values < 0).mean()))}"),
+    ):
+        ax.fill_between(ranks, side, step="mid", color=colour, alpha=0.35, linewidth=0)
+        ax.plot(
+            ranks, np.where(side != 0, side, np.nan), color=colour, linewidth=1.6, label=text, drawstyle="steps-mid"
+        )
+    ax.axhline(0, color="0.45", linewidth=0.8)
+    room = 0.03 * len(found)
+    ax.set_xlim(0.5 - room, len(found) + 0.5 + room)
+    ax.margins(y=0.12)
+    ax.set_xlabel(f"rank of the {first.by}")
+    style.whole_numbers(ax.xaxis)
+    ax.set_ylabel("difference in elpd (nats)")
+    style.clean(ax, grid="y")
+    style.legend(ax, loc="upper right")
+    total = float(values.sum())
+    error = float(np.sqrt(len(values)) * np.std(values))
+    lead = f"{style.signed(total)} ± {error:,.1f}"
+    style.title(ax, f"elpd of {one} less that of {other}: {lead}\n{count_text(len(values), first.by)}")
+    ends = np.unique(np.r_[: min(NAMED, len(found)), max(len(found) - NAMED, 0) : len(found)])
+    ends = ends[np.argsort(-np.abs(values[ends]), kind="stable")]
+    style.name_points(ax, ranks[ends], values[ends], _names(found.index[ends]), _steps(ranks, values))
+    return ax
+
+
+def plot_pareto_k(elpd: Elpd, ax: Axes | None = None) -> Axes:
+    """Draw each unit's Pareto k, the highest first: above the threshold its elpd by importance sampling is unreliable.
+
+    Pareto k is the shape of the importance weights' tail (Vehtari, Gelman & Gabry 2017). The highest five above the
+    threshold are named.
+
+    Args:
+        elpd: what :func:`crowdppl.loo` returns for a fit with draws.
+        ax: axes to draw in; by default a new figure.
+
+    Returns:
+        The axes.
+
+    Raises:
+        TypeError: it is something else.
+        ValueError: the elpd was not estimated with importance weights, as with ``kfold``.
+    """
+    style.check_kind(elpd, Elpd, "cp.loo(fit)")
+    if elpd.pareto_k is None:
+        raise ValueError(
+            f"method={elpd.method!r} uses no importance weights, so there is no Pareto k; look at elpd.table"
+        )
+    every = pd.Series(np.asarray(elpd.pareto_k, dtype=float), index=elpd.units)
+    found = every[np.isfinite(every)].sort_values(ascending=False, kind="stable")
+    values, ranks = found.to_numpy(), np.arange(1, len(found) + 1)
+    high = values > elpd.good_k
+    ax = style.new_axes(ax, 7, 3.6)
+    size = 18 if len(found) <= 300 else 7
+    ax.scatter(ranks[~high], values[~high], s=size, color=style.strong(), linewidth=0)
+    ax.scatter(ranks[high], values[high], s=size + 10, color=style.ACCENT, marker="D", linewidth=0)
+    if high.any():
+        ax.scatter([], [], s=28, color=style.ACCENT, marker="D", linewidth=0, label="high k: elpd is unreliable")
+    top = max(1.1 * float(values.max(initial=0)), elpd.good_k + 0.3)
+    ax.axhspan(elpd.good_k, top, color=style.ACCENT, alpha=0.06, linewidth=0)
+    ax.axhline(elpd.good_k, color="0.45", linewidth=1, linestyle="--", label=f"threshold: {elpd.good_k:.2f}")
+    room = 0.02 * len(every)
+    ax.set_xlim(0.5 - room, len(every) + 0.5 + room)
+    ax.set_ylim(top=top)
+    constant = len(every) - len(found)
+    ax.set_xlabel(f"rank of the {elpd.by}" + (f"; {constant:,} have equal weights and no k" if constant else ""))
+    style.whole_numbers(ax.xaxis)
+    ax.set_ylabel("Pareto k")
+    style.clean(ax, grid="y")
+    style.legend(ax, loc="upper right")
+    style.title(
+        ax,
+        f"{style.short(elpd.story, 24)}: {int(high.sum()):,} of {count_text(len(every), elpd.by)} have a high Pareto k",
+    )
+    worst = np.flatnonzero(high)[:WORST]
+    style.name_points(
+        ax, ranks[worst], values[worst], _names(found.index[worst]), np.column_stack([ranks, values]), radius=3
+    )
+    return ax
+
+
+def _differences(first: Elpd, second: Elpd) -> pd.Series:
+    """The first values less the second ones, by unit."""
+    one, other = (pd.Series(np.asarray(e.values, dtype=float), index=e.units) for e in (first, second))
+    if first.by != second.by:
+        raise ValueError(f"by={first.by!r} and by={second.by!r}: the units must be the same")
+    if one.index.equals(other.index):
+        return one - other.to_numpy()
+    unknown = one.index.symmetric_difference(other.index)
+    if len(unknown) or len(one) != len(other) or not one.index.is_unique:
+        named = f"; {unknown[0]!r} is among those of one only" if len(unknown) else ""
+        raise ValueError(
+            f"{first.story} has {len(one):,} units and {second.story} {len(other):,}, which are not the same{named}; "
+            "compare fits of the same annotations"
+        )
+    return one - other.reindex(one.index).to_numpy()
+
+
+def _steps(ranks: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Points of a line that steps midway between the ranks, along its vertical parts too: ``(n, 2)``."""
+    flat = np.column_stack([(ranks[:, None] + np.array([-0.5, 0.0, 0.5])).ravel(), np.repeat(values, 3)])
+    rises = np.flatnonzero(np.abs(np.diff(values)) > 0.02 * np.ptp(values))
+    upright = [np.column_stack([np.full(20, ranks[i] + 0.5), np.linspace(values[i], values[i + 1], 20)]) for i in rises]
+    return np.concatenate([flat, *upright])
+
+
+def _names(units: pd.Index) -> list[str]:
+    """Names of the units: a task, or a task and the worker that annotated it."""
+    return [" by ".join(map(name_text, unit)) for unit in tasks_and_workers(units)]

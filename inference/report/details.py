@@ -12,8 +12,8 @@ from ...data import Annotations
 from ...data.id_text import name_text
 from ..fitted.intervals import INTERVAL, of_draws
 from ..fitted.posterior import Posterior
+from .sections import is_beside, number, number_cells
 from .subject import Subject
-from .tables import is_beside, number, number_cells
 
 SCORES = ("entropy", "ambiguity", "surprise_p")  # of a task
 MOST_CLASSES = 8  # of a task's label, the most probable

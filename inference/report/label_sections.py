@@ -1,4 +1,4 @@
-"""The sections on the data, on the labels, and on what to annotate next."""
+"""The sections on what is labelled: data, labels, ranking, questions, the majority vote, and what to do next."""
 
 import numpy as np
 import pandas as pd
@@ -7,24 +7,33 @@ from markupsafe import Markup
 from ...data import Annotations
 from ...data.description import count_text
 from ...data.id_text import name_text
+from ...data.questions import Units
+from ..findings.facts import SURE, beside_votes
 from ..findings.summary import certainty, class_frame
 from ..fitted.expected_scores import expected_where_ordered
+from ..fitted.intervals import INTERVAL
+from ..fitted.item_ranking import beats, item_ranking, ranks_items
 from ..fitted.next_annotations import next_annotations
-from ..fitted.question_frame import class_rows
+from ..fitted.question_frame import class_rows, has_totals, question_frame, totals
 from ..fitted.tasks import task_scores
-from ..plots.ranking import plot_expected
+from ..plots.ranking import plot_expected, plot_ranking
 from ..plots.style import every
 from ..plots.task_annotations import plot_annotations, plot_entropy
+from ..scores.against_gold import with_gold
 from .details import task_details
-from .sections import Section, section
+from .sections import Section, number, section
 from .subject import Subject
-from .tables import number
 
 ALL_TASKS = 2_000  # tasks up to which all labels are in the page
 MOST_UNCERTAIN = 500  # labels that are in the page where there are more tasks
 PROPOSED = 10  # annotations that are proposed
 SHOWN_NOTE = "The majority vote is the class with the most annotations; where several have as many it is left out."
 SHOWN_CLASSES = 6  # classes among the annotations of a task that are written out
+MOST_ITEMS = 100  # that are listed
+MOST_PAIRS = 12  # items whose probabilities of being better than each other are shown
+MOST_TOTALS = 100  # tasks whose totals are listed
+MOST_PANELS = 12  # questions whose expected scores are drawn
+MOST_DIFFERING = 100  # tasks that are listed
 
 
 def data_section(subject: Subject) -> Section:
@@ -206,3 +215,111 @@ def _plain(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if isinstance(value, str) else number(value, 1 if isinstance(value, float) and abs(value) >= 2 else 3)
+
+
+def ranking_section(subject: Subject) -> Section | None:
+    """Scores and ranks of what was compared, and who beats whom; None where the fit gives no scores."""
+    source = subject.source
+    if not ranks_items(source):
+        return None
+    items, pairs = item_ranking(source), beats(source)
+    items.index, pairs.index = items.index.map(str), pairs.index.map(str)
+    n = len(items)
+    return section(
+        "ranking",
+        "Ranking",
+        n=n,
+        interval=f"{INTERVAL:.0%}",
+        n_parts=int(items["part"].max()) if "part" in items else 1,
+        items=items.head(MOST_ITEMS),
+        pairs=pairs.set_axis(pairs.columns.map(str), axis=1) if n <= MOST_PAIRS else None,
+        files=[(every(n, "item"), items), ("Probability of being better than another", pairs)],
+        drawn=lambda: plot_ranking(source),  # type: ignore[arg-type]
+    )
+
+
+def question_section(subject: Subject) -> Section | None:
+    """Classes, agreement and certainty by question, and the tasks' totals; None where one question is asked."""
+    source, annotations = subject.source, subject.annotations
+    if not isinstance(annotations.tasks, Units):
+        return None
+    questions = question_frame(source)
+    found = totals(source, seed=subject.seed) if has_totals(source) else None
+    in_order = [name for name in annotations.questions if annotations.question_classes(name)[1].in_order]
+    most = None if found is None else found.sort_values("total", ascending=False, kind="stable").head(MOST_TOTALS)
+    return section(
+        "questions",
+        "Questions",
+        sure=SURE,
+        questions=questions,
+        classes=classes(subject),
+        totals=most,
+        n_totals=0 if found is None else len(found),
+        files=[(every(len(questions), "question"), questions)],
+        files_of_totals=None if found is None else [(every(len(found), "total"), found), ("The greatest", most)],
+        expected=(lambda: plot_expected(source)) if 0 < len(in_order) <= MOST_PANELS else None,
+    )
+
+
+def votes_section(subject: Subject) -> Section:
+    """On how many tasks label and majority vote are the same, which is right more often, and where they differ."""
+    differing = int(beside_votes(subject.source).differs.sum())
+    return section(
+        "votes",
+        "Majority vote beside the labels",
+        differing=differing,
+        n_tasks=subject.annotations.n_tasks,
+        sides=_sides(subject),
+        where=_where(subject) if differing else None,
+        majority_note=SHOWN_NOTE,
+    )
+
+
+def _sides(subject: Subject) -> pd.DataFrame:
+    """Numbers of tasks where label and vote are the same, differ, and where there is no majority."""
+    source, annotations = subject.source, subject.annotations
+    votes = annotations.votes()
+    one, tied, other = beside_votes(source)
+    kinds = {"the label’s class": one & ~other, "another class": other, "tied": tied}
+    kinds["no annotation of a class"] = votes.sum(-1) == 0
+    kinds = {name: which for name, which in kinds.items() if which.any()}
+    frame = pd.DataFrame({"tasks": {name: int(which.sum()) for name, which in kinds.items()}})
+    if annotations.gold is not None:
+        found = with_gold(source)
+        scored = (found.gold >= 0) & ~found.gold_used
+        best = votes == votes.max(-1, keepdims=True)
+        chance = best[np.arange(len(best)), found.gold] / best.sum(-1)
+        right = annotations.kind.label(source.posterior) == found.gold
+        rows = {name: which & scored for name, which in kinds.items()}
+        frame["gold_tasks"] = [int(which.sum()) for which in rows.values()]
+        frame["labels_right"] = [int(right[which].sum()) for which in rows.values()]
+        right_votes = np.array([round(float(chance[which].sum()), 1) for which in rows.values()])
+        frame["votes_right"] = right_votes.astype(int) if (right_votes % 1 == 0).all() else right_votes
+    return frame.rename_axis("majority vote")
+
+
+def _where(subject: Subject) -> pd.DataFrame:
+    """The tasks where label and majority vote differ, the most probable labels first."""
+    source, annotations = subject.source, subject.annotations
+    names = [str(name) for name in annotations.classes]
+    at = np.flatnonzero(beside_votes(source).differs)
+    probability = source.posterior.max(-1)
+    at = at[np.argsort(-probability[at], kind="stable")][:MOST_DIFFERING]
+    labels, votes = annotations.kind.label(source.posterior)[at], annotations.votes().argmax(-1)[at]
+    frame = pd.DataFrame(
+        {
+            "annotations": given_in_words(annotations, at),
+            "majority_vote": [names[k] for k in votes],
+            "label": [names[k] for k in labels],
+            "probability": probability[at].astype(float),
+        },
+        index=task_names(annotations, at),
+    )
+    if annotations.gold is not None:
+        gold = np.asarray(annotations.gold)[at]
+        frame["gold"] = gold_names(annotations, at)
+        frame["right"] = [
+            None if g < 0 else "label" if g == label else "majority vote" if g == vote else "neither"
+            for g, label, vote in zip(gold, labels, votes, strict=True)
+        ]
+    return frame

@@ -10,11 +10,9 @@ from ...data import Annotations
 from ...data.description import count_text
 from ...data.questions import tasks_of
 from ..findings.facts import SURE, n_sure, sure_of_what
-from .overview import GoldShare, Overview
-from .said_first import alerts, all_clear, trust
-from .sections import Section
+from .overview import GoldShare, Overview, alerts, all_clear, trust
+from .sections import Section, render
 from .subject import Subject
-from .templates import render
 
 
 def page(title: str, lead: str, first: Markup, tiles: list[tuple[str, str]], sections: list[Section]) -> str:

@@ -1,14 +1,16 @@
-"""The sections on the story: derived quantities, parameters, and how to fit it again."""
+"""The sections on the fit: the story's quantities, its prior, how to fit it again, and the computation."""
 
 from __future__ import annotations
 
+import inspect
 import platform
+import re
 import textwrap
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,16 +19,18 @@ from markupsafe import Markup
 from ...data.fingerprint import fingerprint
 from ...models import KNOWN_STORIES, first_line
 from ...models.parts.classifier import PREFIX
+from ..findings.of_draws import ESS_LIMIT, FAR_APART, RHAT_LIMIT, WorstEntry, worst_entries
+from ..findings.of_prior import WorkerPrior, worker_prior
+from ..findings.summary import groups_fact
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, of_draws
 from ..fitted.workers import are_left_out
 from ..plots.confusion_matrices import plot_groups
+from ..plots.history import plot_history
 from ..plots.ranking import plot_switch
-from .pictures import picture
-from .prior_section import all_hyperparameters, plain
-from .sections import Section, section
+from ..plots.ranks import draw_chain_ranks
+from .sections import Section, number, picture, section, text
 from .subject import Subject
-from .tables import number, text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,6 +40,7 @@ MOST_COLUMNS = 12
 MOST_PARAMETERS = 400  # entries of a parameter up to which it is listed
 PACKAGES = ("crowdppl", "jax", "numpyro", "numpy", "pandas", "scipy", "xarray", "arviz", "matplotlib")
 OF_TORCH = ("torch", "pyro-ppl")
+MOST_PANELS = 9  # rank plots
 
 
 def story_section(subject: Subject) -> Section:
@@ -234,3 +239,88 @@ def _by_many(values: xr.DataArray, dims: tuple[str, ...]) -> pd.DataFrame:
     frame.index.names = names
     frame.columns = pd.Index([text(column) for column in frame.columns])
     return frame
+
+
+def convergence_section(subject: Subject) -> Section:
+    """Return the section on trust in the computation; trust in the story is the subject of the checks."""
+    _, fit = subject.lead
+    chains, draws = fit.shape
+    parameters = worst_entries(fit.named_draws) if chains > 1 else []
+    worst = sorted(parameters, key=lambda one: -one.rhat)[:MOST_PANELS]
+    return section(
+        "convergence",
+        "Appendix: the computation",
+        warnings=[each.sentence for each in subject.findings.warnings],
+        n_fits=len(subject.fits),
+        of_lead=subject.of_lead,
+        method=fit.method,
+        n_draws=draws,
+        by_parameter=_frame(parameters) if chains > 1 else None,
+        rhat_limit=RHAT_LIMIT,
+        far_apart=FAR_APART,
+        ess_limit=ESS_LIMIT * chains,
+        ranks=lambda: draw_chain_ranks({one.entry: one.draws for one in worst}),
+        history=(lambda: plot_history(fit)) if fit.method != "nuts" and len(fit.history) > 1 else None,
+    )
+
+
+def _frame(found: list[WorstEntry]) -> pd.DataFrame:
+    rows = {
+        one.name: {
+            "entries": one.entries,
+            "largest R̂": one.rhat,
+            "of": one.entry,
+            "smallest bulk ESS": round(one.bulk_ess),
+            "smallest tail ESS": round(one.tail_ess),
+        }
+        for one in found
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("parameter")
+
+
+def prior_section(subject: Subject) -> Section:
+    """For how many annotations the prior counts and what it expects, and the story's hyperparameters."""
+    _, fit = subject.lead
+    prior = worker_prior(fit)
+    pairs = [(name.replace("_", " "), plain(value)) for name, value in all_hyperparameters(fit).items()]
+    pairs += groups_fact(fit).items()
+    return section(
+        "prior",
+        "Prior",
+        of_lead=subject.of_lead,
+        counts=None if prior is None else prior.text(fit.annotations),
+        outweighed=[each.sentence for each in fit.findings if each.about == "prior"],
+        numbers=None if prior is None else _numbers(fit, prior),
+        estimated=prior is not None and not prior.is_exact,
+        hyperparameters=pairs,
+    )
+
+
+def _numbers(fit: Fitted, prior: WorkerPrior) -> pd.DataFrame:
+    """Least, median and most over the workers, of the prior and of the annotations."""
+    given = fit.annotations.of_classes().n_by_worker().astype(float)
+    rows = {
+        "pseudo-annotations that the prior counts like": prior.weight,
+        "annotations that a worker gave": given,
+        "share of the prior in what is known of a worker": prior.weight / (prior.weight + given),
+        "accuracy that the prior expects": prior.accuracy,
+    }
+    frame = pd.DataFrame({name: np.quantile(value, [0, 0.5, 1]) for name, value in rows.items()})
+    return frame.set_axis(["least", "median", "most"], axis=0).rename_axis("over the workers")
+
+
+def all_hyperparameters(fit: Fitted) -> dict[str, Any]:
+    """The hyperparameters that were given, and the defaults of the others but None, which stands for what follows."""
+    parameters = list(inspect.signature(fit.model.story).parameters.values())[1:]
+    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    defaults = {p.name: p.default for p in parameters if p.kind not in kinds and p.default is not p.empty}
+    found = defaults | dict(fit.model.hyperparameters)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def plain(value: object) -> str:
+    """A setting as text on one line, without memory addresses, which differ from run to run."""
+    if isinstance(value, np.ndarray | pd.DataFrame) or hasattr(value, "shape"):
+        return f"an array {tuple(np.shape(value))}"  # type: ignore[arg-type]
+    shown = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+    return shown if len(shown) <= 200 else f"{shown[:199]}…"

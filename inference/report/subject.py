@@ -12,7 +12,7 @@ from ...data import Annotations
 from ...data.id_text import name_text
 from ..comparison.comparing import by_name, compare
 from ..findings.look import findings
-from ..findings.render import Findings
+from ..findings.register import Findings
 from ..findings.review import with_review
 from ..findings.summary import Summary, summarise
 from ..fitted.fitted import Fitted

@@ -17,7 +17,7 @@ from ..plots.predictive_checks import plot_checks
 from ..plots.reliability_and_roc import plot_reliability, plot_roc
 from ..scores.against_gold import GoldTasks, against_gold
 from ..scores.label_scores import label_confusion, score
-from .said_first import p_value
+from .overview import p_value
 from .sections import Section, section
 from .subject import Subject
 

@@ -1,4 +1,4 @@
-"""The section on workers."""
+"""The sections on workers: their scores, and their agreement as people report it."""
 
 import numpy as np
 import pandas as pd
@@ -9,11 +9,13 @@ from ..fitted.counted_as_one import groups_text
 from ..fitted.given_models import model_frame
 from ..fitted.intervals import INTERVAL
 from ..fitted.posterior import Posterior
+from ..plots.agreement_intervals import plot_agreement
 from ..plots.confusion_matrices import plot_confusions
 from ..plots.sensitivity import plot_sensitivity_specificity
 from ..plots.shown_workers import meanings
 from ..plots.style import every
 from ..plots.worker_accuracy import plot_workers
+from ..scores.worker_agreement import NAMES, Agreement, agreement
 from .details import worker_details
 from .sections import Section, section
 from .subject import Subject
@@ -32,6 +34,9 @@ COLUMNS = (  # what the table has; a click on a worker shows the others
     "error_correlation",
     "gold_accuracy",
 )
+
+DRAWS = 200  # resamples of the tasks
+MOST_LISTED = 100  # pairs of workers, and workers
 
 
 def workers_section(subject: Subject) -> Section:
@@ -78,3 +83,35 @@ def _models(source: Posterior) -> pd.DataFrame | None:
     frame = model_frame(source)
     frame.index = frame.index.map(str).rename("model")
     return frame
+
+
+def agreement_section(subject: Subject) -> Section | None:
+    """Coefficients with intervals, by class, worker, pair and group; None where no task has two annotations."""
+    if (subject.annotations.of_classes().votes().sum(-1) < 2).all():
+        return None
+    return section_of(agreement(subject.annotations, subject.source, draws=DRAWS, seed=subject.seed))
+
+
+def section_of(found: Agreement) -> Section:
+    """Return the section on coefficients that were made already."""
+    coefficients = found.table.rename(index=NAMES).rename_axis("coefficient")
+    groups = found.by_group["estimate"].unstack("coefficient") if len(found.by_group) else None
+    pairs = found.pairs.sort_values("kappa", ascending=False, kind="stable") if len(found.pairs) else None
+    files = [("By crowd, class, worker, pair and group", found.to_frame().set_index(["of", "name", "quantity"]))]
+    return section(
+        "agreement",
+        "Agreement of the workers",
+        metric=found.metric,
+        interval=f"{found.interval:.0%}",
+        tasks=count_text(found.n_tasks, "task"),
+        misled=str(found).splitlines()[-1] if found.misleads else "",
+        coefficients=coefficients.rename(columns={"low": "estimate_low", "high": "estimate_high"}),
+        by_class=found.by_class,
+        by_worker=found.by_worker.head(MOST_LISTED),
+        n_workers=len(found.by_worker),
+        pairs=None if pairs is None else pairs.head(MOST_LISTED).reset_index("other"),
+        n_pairs=0 if pairs is None else len(pairs),
+        groups=groups,
+        files=files,
+        drawn=(lambda: plot_agreement(found)) if np.isfinite(found.table["estimate"]).any() else None,
+    )

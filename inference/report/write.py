@@ -14,20 +14,14 @@ from ...models import first_line
 from ..checks.check_results import Checks
 from ..engines.progress import late_bar, told
 from ..fitted.posterior import Posterior
-from .agreement_section import agreement_section
-from .convergence_section import convergence_section
-from .label_sections import data_section, labels_section, next_section
+from .label_sections import data_section, labels_section, next_section, question_section, ranking_section, votes_section
 from .overview import overview
 from .page import opening, page, tiles
-from .prior_section import prior_section
-from .question_section import question_section
-from .ranking_section import ranking_section
 from .sections import Section
-from .story_sections import reproduce_section, story_section
+from .story_sections import convergence_section, prior_section, reproduce_section, story_section
 from .subject import Fits, Subject, subject
 from .trust_sections import checks_section, comparison_section, gold_section, make_checks
-from .vote_section import votes_section
-from .worker_section import workers_section
+from .worker_section import agreement_section, workers_section
 
 
 def report(

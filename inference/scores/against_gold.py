@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations, Ids, unknown_name
-from ...data.gold import resolve_gold, resolve_inclusion
+from ...data.gold import resolve_gold, resolve_inclusion, right_shares
 from ...data.kinds import NOMINAL, Kind
-from ...data.majority import right_shares
 from ...data.questions import QUESTION, ids_of_index
 from ..densities.probabilities import refuse_others
 from ..fitted.posterior import Posterior

@@ -16,11 +16,11 @@ from .against_gold import with_gold
 from .gold_plan import planned_width
 from .gold_sample import FEW, GoldSample, gold_sample
 from .gold_shares import GoldDraw, Shares, counted, estimated
-from .rogan_gladen import drawn_rates, error_rates, solved
 
 OF = ("tasks", "population")
 LISTED = 6  # classes that a sentence names
 NAMES = {"ppi": "prediction-powered inference", "rogan_gladen": "Rogan & Gladen's estimate", "classical": "counting"}
+DRAWS = 4000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -208,7 +208,7 @@ def estimate(
         method: ``"ppi"``, prediction-powered inference: the shares among the gold tasks, corrected by how the
             probabilities of the gold tasks differ from those of the others (:mod:`.gold_shares`). ``"rogan_gladen"``:
             from the labels' error rates within each class, for which the gold tasks need to be drawn at random only
-            within each class (:mod:`.rogan_gladen`). ``"classical"``: the shares among the gold tasks, without
+            within each class (:func:`.solved`). ``"classical"``: the shares among the gold tasks, without
             predictions. Both have mid-P intervals of a count among finitely many tasks (:func:`.of_count`).
         of: ``"tasks"`` for the shares among these N tasks, ``"population"`` for those among the tasks that they were
             drawn from, whose intervals are wider.
@@ -351,3 +351,41 @@ def _text(row: pd.Series) -> str:
 
 def _bounds(row: pd.Series) -> str:
     return f"{100 * row['low']:.1f}–{100 * row['high']:.1f} %"
+
+
+def error_rates(gold: np.ndarray, label: np.ndarray, n_classes: int) -> np.ndarray:
+    """Counts of the gold tasks by class and label, ``(K, K)``."""
+    counts = np.zeros((n_classes, n_classes))
+    np.add.at(counts, (gold, label), 1)
+    return counts
+
+
+def solved(rates: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    r"""Prevalence and accuracy, ``(..., K + 1)``, of error rates ``(..., K, K)`` and shares of labels ``(K,)``.
+
+    With :math:`q_l` the share of tasks with label l, and :math:`M_{kl}` the share of label l among the gold tasks of
+    true class k, the prevalence :math:`\pi` solves :math:`q = M^\top \pi`; for two classes it is
+    :math:`(q + \text{specificity} - 1) / (\text{sensitivity} + \text{specificity} - 1)` (Rogan & Gladen 1978). The
+    accuracy is :math:`\sum_k \pi_k M_{kk}`. What lies outside of 0 … 1 is cut, and the prevalence is scaled to sum 1.
+
+    It asks less of the gold tasks than the others: they need to be drawn at random within each class, not over all, so
+    that a class that is rare may have more than its share of them. It pays with wider intervals.
+    """
+    target = np.broadcast_to(shares, rates.shape[:-1])[..., None]
+    found = np.clip(np.linalg.solve(np.swapaxes(rates, -1, -2), target)[..., 0], 0.0, None)
+    total = found.sum(-1, keepdims=True)
+    found = np.where(total > 0, found / np.where(total > 0, total, 1.0), 1 / len(shares))
+    accuracy = (found * np.diagonal(rates, axis1=-2, axis2=-1)).sum(-1, keepdims=True)
+    return np.concatenate([found, accuracy], -1)
+
+
+def drawn_rates(counts: np.ndarray, n_tasks: int, seed: int) -> np.ndarray:
+    r"""Draws of the error rates, ``(draw, K, K)``: each row Dirichlet, with :math:`1/K` added to each count.
+
+    They are moved towards the counted rates, to :math:`\sqrt{1 - n/N}` of their distance, since the rates are those of
+    finitely many tasks, n of which are gold.
+    """
+    k = len(counts)
+    gamma = np.random.default_rng(seed).gamma(counts + 1 / k, size=(DRAWS, k, k))
+    counted = counts / counts.sum(-1, keepdims=True)
+    return counted + np.sqrt(1 - counts.sum() / n_tasks) * (gamma / gamma.sum(-1, keepdims=True) - counted)

@@ -27,8 +27,7 @@ from ..fitted.by_rule import ByRule
 from ..fitted.fitted import Fitted
 from ..fitted.named_draws import NamedArrays
 from ..fitted.posterior import Posterior
-from .arviz_data import write_groups
-from .arviz_groups import FIT_GROUP, constants_of, observed_of, to_groups
+from .arviz_groups import FIT_GROUP, constants_of, observed_of, to_groups, write_groups
 from .checked_arrays import write_weights
 from .checked_json import DECODING, decode, encode, encode_settings
 from .manifest import MANIFEST, posterior_file, read_manifest, weights_file, write_manifest

@@ -22,7 +22,7 @@ from crowdppl.benchmarks.support.crowd_shapes import copies
 from crowdppl.cli import commands as cli
 from crowdppl.cli import demo
 from crowdppl.inference.storage import folder as storage
-from crowdppl.inference.storage.arviz_data import group
+from crowdppl.inference.storage.arviz_groups import group
 
 FILES = {"labels.csv", "workers.csv", "posterior.nc", "manifest.json"}
 UNICODE = """task,worker,label

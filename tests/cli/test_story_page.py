@@ -6,8 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from crowdppl.cli import app
-from crowdppl.inference.described.describe_story import describe_story
-from crowdppl.inference.described.plain_math import plain
+from crowdppl.inference.described.describe_story import describe_story, plain
 from crowdppl.inference.engines.registry import ENGINES
 from crowdppl.models import KNOWN_STORIES
 from crowdppl.models.parts.general import GENERAL, SAYS, hyperparameters_of

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from crowdppl.data.connected import connected_parts
+from crowdppl.data.arrays import connected_parts
 
 
 @pytest.mark.parametrize(("n", "n_edges"), [(1, 0), (5, 0), (50, 20), (1000, 700), (1000, 5000), (20, 5000)])

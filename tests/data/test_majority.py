@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from crowdppl.data.majority import majority_accuracy
+from crowdppl.data.gold import majority_accuracy
 
 
 def test_ties_count_by_the_chance_to_be_right_and_unknown_tasks_do_not_count():

@@ -12,7 +12,7 @@ from command_line import crowdppl
 
 import crowdppl as cp
 from crowdppl.data import UnknownNameError
-from crowdppl.data.majority import majority_accuracy
+from crowdppl.data.gold import majority_accuracy
 from crowdppl.inference.checks.discrepancies import DISCREPANCIES
 from crowdppl.inference.plots.confusion_matrices import plot_confusions
 

@@ -7,7 +7,7 @@ import pytest
 from rubrics import CLASSES, rubric
 
 import crowdppl as cp
-from crowdppl.inference.fitted import rubric_totals
+from crowdppl.inference.fitted import question_frame
 
 TABLE, TRUTH = rubric(30)
 ORDERS = {"safe": False, "helpful": True, "topic": False}
@@ -190,7 +190,7 @@ def test_every_engine_and_part_keeps_to_the_question_s_classes(annotations, stor
 def test_totals_of_many_fractions_are_looked_up_without_a_list_of_all_sums():
     """Forty questions of two fractions each have a million millions of sums."""
     rng = np.random.default_rng(0)
-    found = rubric_totals._possible([rng.random(2) for _ in range(40)])
-    assert len(found) == rubric_totals.MOST_TOTALS
+    found = question_frame._possible([rng.random(2) for _ in range(40)])
+    assert len(found) == question_frame.MOST_TOTALS
     assert (np.diff(found) > 0).all()
-    np.testing.assert_array_equal(rubric_totals._possible([np.array([0.0, 1.0, np.nan])] * 3), [0, 1, 2, 3])
+    np.testing.assert_array_equal(question_frame._possible([np.array([0.0, 1.0, np.nan])] * 3), [0, 1, 2, 3])

@@ -9,7 +9,7 @@ import numpyro.distributions as dist
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.storage.arviz_data import group
+from crowdppl.inference.storage.arviz_groups import group
 from crowdppl.models import dawid_skene
 from crowdppl.models.parts.emissions import SharedConfusion
 

@@ -18,7 +18,7 @@ from whole_density import density
 import crowdppl as cp
 from crowdppl import Annotations, ConvergenceWarning, StorageError, StoryError, UnknownNameError
 from crowdppl.data.id_text import name_text
-from crowdppl.inference.storage.arviz_data import group, groups
+from crowdppl.inference.storage.arviz_groups import group, groups
 from crowdppl.inference.storage.folder import whole_folder
 
 IDS = ["α", "β", uuid.UUID(int=7), 4, ("a", 1)]

@@ -18,7 +18,7 @@ from whole_density import density
 import crowdppl as cp
 from crowdppl import StoryError
 from crowdppl.data import Annotations, Ids
-from crowdppl.data.majority import majority_accuracy
+from crowdppl.data.gold import majority_accuracy
 from crowdppl.data.padding import padded
 from crowdppl.inference.densities.enumerated import is_latent
 from crowdppl.inference.densities.model import Model

@@ -17,7 +17,7 @@ from crowdppl.inference.comparison.held_out import predict_tasks
 from crowdppl.inference.densities.augmented import _Complete
 from crowdppl.inference.densities.enumerated import Latent
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.fitted.rubric_totals import drawn_truths
+from crowdppl.inference.fitted.question_frame import drawn_truths
 from crowdppl.models import STORIES, find_story
 
 QUESTIONS = ["coherence", "fluency", "style"]

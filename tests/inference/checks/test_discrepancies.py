@@ -120,7 +120,7 @@ def test_steps_of_the_largest_share_are_named_by_vote_counts_where_only_one_fits
 def test_majorities_and_agreements_are_the_same_in_any_number_of_pieces(monkeypatch, name):
     annotations = random_annotations(np.random.default_rng(3), n_tasks=40, n_workers=9, n_classes=3, n_rows=300)
     whole = measured(name, annotations)
-    monkeypatch.setattr("crowdppl.inference.checks.pair_counts.CELLS", 100)
+    monkeypatch.setattr("crowdppl.inference.checks.discrepancies.CELLS", 100)
     assert measured(name, annotations) == whole
 
 

@@ -11,8 +11,7 @@ from scipy.stats import binom, chisquare
 
 import crowdppl as cp
 from crowdppl.inference.checks.discrepancies import DISCREPANCIES
-from crowdppl.inference.checks.predictive import check, prior_check
-from crowdppl.inference.checks.replicate import from_posterior
+from crowdppl.inference.checks.predictive import check, from_posterior, prior_check
 from crowdppl.inference.densities.evidence import with_evidence
 
 SIZES = {"n_tasks": 300, "n_workers": 8, "n_classes": 3, "annotations_per_task": 5}

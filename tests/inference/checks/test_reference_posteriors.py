@@ -12,7 +12,7 @@ from crowdppl.benchmarks.support import posteriordb
 from crowdppl.benchmarks.support.reference_bar import Diagnostics, diagnose, shortcomings
 from crowdppl.inference.checks import posterior_database as database
 from crowdppl.inference.checks import reference_posteriors as known
-from crowdppl.inference.storage.arviz_data import group
+from crowdppl.inference.storage.arviz_groups import group
 
 TABLE = cp.list_reference_posteriors()
 SHIPPED = TABLE.index[TABLE["reference"]].tolist()

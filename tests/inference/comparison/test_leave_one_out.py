@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.storage.arviz_data import is_tree
+from crowdppl.inference.storage.arviz_groups import is_tree
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from crowdppl.inference.findings.copies import (
     doubtful_groups,
     same_groups,
 )
-from crowdppl.inference.findings.copies_as_one import as_one
+from crowdppl.inference.findings.of_copies import as_one
 
 JUDGES = {"human": 0.9, "claude": 0.87, "llama": 0.73, "gpt-a": 0.7, "gpt-b": 0.7, "gpt-c": 0.7, "gpt-d": 0.7}
 

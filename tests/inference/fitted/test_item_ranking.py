@@ -13,7 +13,7 @@ from crowdppl.inference.findings import summary as summary_module
 from crowdppl.inference.fitted.item_ranking import beats, beats_by_position, item_ranking
 from crowdppl.inference.fitted.posterior import Posterior
 from crowdppl.inference.plots import ranking as ranking_plot
-from crowdppl.inference.report.ranking_section import ranking_section
+from crowdppl.inference.report.label_sections import ranking_section
 from crowdppl.inference.report.subject import subject
 
 TRUE = {"best": 1.5, "good": 0.5, "fair": -0.5, "poor": -1.5}

@@ -19,7 +19,7 @@ from crowdppl.inference.fit_story import _looked_at
 from crowdppl.inference.fitted import modes
 from crowdppl.inference.fitted.fitted import Fitted
 from crowdppl.inference.fitted.modes import peak
-from crowdppl.inference.storage.arviz_data import group
+from crowdppl.inference.storage.arviz_groups import group
 from crowdppl.models import find_story
 
 OPTIONS = {"diagonal": 2.0, "off_diagonal": 1.0, "truth_prior": cp.Prevalence(1.0)}

@@ -7,8 +7,7 @@ import pytest
 
 from crowdppl.inference.comparison.comparing import table
 from crowdppl.inference.comparison.elpd import Elpd
-from crowdppl.inference.plots.compared_stories import plot_comparison
-from crowdppl.inference.plots.pointwise_elpd import plot_differences, plot_pareto_k
+from crowdppl.inference.plots.compared_stories import plot_comparison, plot_differences, plot_pareto_k
 
 
 def elpd(story="first", seed=0, n=30, units=None, by="task", k=None):

@@ -8,9 +8,9 @@ import pytest
 import crowdppl as cp
 from crowdppl.inference.plots.confusion_matrices import plot_confusions
 from crowdppl.inference.plots.ranking import plot_expected
-from crowdppl.inference.report import downloads
-from crowdppl.inference.report.downloads import csv_text
+from crowdppl.inference.report import sections
 from crowdppl.inference.report.label_sections import given_in_words
+from crowdppl.inference.report.sections import csv_text
 
 GRADES = ["low", "mid", "high"]
 
@@ -80,7 +80,7 @@ def test_the_report_of_ordered_classes_draws_the_expected_scores_and_has_them_to
     ordered, nominal, tmp_path, monkeypatch
 ):
     written = []
-    monkeypatch.setattr(downloads, "csv_text", lambda table: written.append(list(table)) or csv_text(table))
+    monkeypatch.setattr(sections, "csv_text", lambda table: written.append(list(table)) or csv_text(table))
     for fit, has in ((ordered, True), (nominal, False)):
         written.clear()
         fit.report(tmp_path / f"{has}.html")

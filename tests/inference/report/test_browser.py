@@ -15,8 +15,7 @@ from report_pages import TASKS, WORKERS
 
 import crowdppl as cp
 from crowdppl.inference.report.page import page
-from crowdppl.inference.report.sections import Section
-from crowdppl.inference.report.tables import table
+from crowdppl.inference.report.sections import Section, table
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to open the page with")

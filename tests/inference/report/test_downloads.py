@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from report_pages import EVIL, Page
 
 from crowdppl.data.harmless_csv import harmless
-from crowdppl.inference.report import downloads
-from crowdppl.inference.report.downloads import BYTE_ORDER_MARK, csv_text, download
+from crowdppl.inference.report import sections
+from crowdppl.inference.report.sections import BYTE_ORDER_MARK, csv_text, download
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
 
@@ -54,7 +54,7 @@ def test_a_link_holds_its_file_whatever_the_names_are():
 
 @pytest.mark.parametrize(("most", "said"), [(10**6, "all 9 rows"), (1000, "5 of 9 rows"), (10, "2 of 9 rows")])
 def test_a_file_that_no_browser_downloads_gives_way_to_a_shorter_one(monkeypatch, most, said):
-    monkeypatch.setattr(downloads, "MOST", most)
+    monkeypatch.setattr(sections, "MOST", most)
     frame = pd.DataFrame({"x": ["y" * 100] * 9}, index=pd.RangeIndex(9, name="row"))
     frames = [("all 9 rows", frame), ("5 of 9 rows", frame.head(5)), ("2 of 9 rows", frame.head(2))]
     assert Page(download("x", frames)).all("small")[0]["text"] == said

@@ -11,9 +11,8 @@ import crowdppl as cp
 from crowdppl.inference.findings.review import BELOW_CHANCE
 from crowdppl.inference.findings.verdict import Step, Verdict
 from crowdppl.inference.fitted.intervals import jeffreys
-from crowdppl.inference.report.overview import GoldShare, Overview, overview
+from crowdppl.inference.report.overview import GoldShare, Overview, alerts, all_clear, overview, trust
 from crowdppl.inference.report.page import opening
-from crowdppl.inference.report.said_first import alerts, all_clear, trust
 from crowdppl.inference.report.subject import subject
 
 GOLD = GoldShare(tasks=100, right=0.8, low=0.73, high=0.86, promised=0.95, majority=0.7, chance=0.25)

@@ -21,10 +21,10 @@ from crowdppl.inference.findings.of_prior import worker_prior
 from crowdppl.inference.fitted.intervals import jeffreys
 from crowdppl.inference.report import label_sections as labels
 from crowdppl.inference.report import worker_section as workers
-from crowdppl.inference.report.agreement_section import agreement_section
-from crowdppl.inference.report.convergence_section import convergence_section
+from crowdppl.inference.report.story_sections import convergence_section
 from crowdppl.inference.report.subject import Subject, subject
 from crowdppl.inference.report.trust_sections import checks_in_words
+from crowdppl.inference.report.worker_section import agreement_section
 from crowdppl.inference.report.write import report
 from crowdppl.inference.scores.label_scores import score
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from report_pages import Page
 
-from crowdppl.inference.report import pictures
-from crowdppl.inference.report.pictures import picture
+from crowdppl.inference.report import sections
+from crowdppl.inference.report.sections import picture
 
 
 def draw(n=5, title="What is seen"):
@@ -35,7 +35,7 @@ def test_the_same_picture_is_the_same_bytes_without_a_date():
 def test_a_picture_of_very_many_marks_is_pixels(monkeypatch):
     kind, small, _ = written()
     assert kind == "svg+xml"
-    monkeypatch.setattr(pictures, "MOST_SVG", len(small) - 1)
+    monkeypatch.setattr(sections, "MOST_SVG", len(small) - 1)
     kind, data, _ = written()
     assert kind == "png"
     assert data.startswith(b"\x89PNG")
@@ -49,7 +49,7 @@ def test_figures_are_closed_also_when_they_cannot_be_drawn(monkeypatch):
     def fail(figure):
         raise RuntimeError("no")
 
-    monkeypatch.setattr(pictures, "_written", fail)
+    monkeypatch.setattr(sections, "_written", fail)
     with pytest.raises(RuntimeError):
         written()
     assert plt.get_fignums() == before

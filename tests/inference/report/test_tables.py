@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 from report_pages import EVIL, Page
 
-from crowdppl.inference.report.tables import LONG, PRINTED, decimals, number, table
+from crowdppl.inference.report.sections import LONG, PRINTED, decimals, number, table
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]))  # a parser reads control characters its own way
 

@@ -14,8 +14,7 @@ import crowdppl as cp
 from crowdppl.data.some_tasks import some_tasks
 from crowdppl.inference.fitted.pointwise import log_likelihood_by_annotation
 from crowdppl.inference.fitted.replicated_annotations import predicted
-from crowdppl.inference.storage.arviz_data import group, groups, save_netcdf
-from crowdppl.inference.storage.arviz_predictive import majority_share_of
+from crowdppl.inference.storage.arviz_groups import group, groups, majority_share_of, save_netcdf
 
 matplotlib.use("Agg")
 GROUPS = {"posterior", "prior", "prior_predictive", "posterior_predictive", "log_prior", "log_likelihood"}

@@ -10,9 +10,8 @@ import xarray as xr
 from netcdf import load_netcdf
 
 import crowdppl as cp
-from crowdppl.inference.storage import arviz_data as module
-from crowdppl.inference.storage.arviz_data import group, groups, make_idata, save_netcdf
-from crowdppl.inference.storage.arviz_groups import to_groups
+from crowdppl.inference.storage import arviz_groups as module
+from crowdppl.inference.storage.arviz_groups import group, groups, make_idata, save_netcdf, to_groups
 
 matplotlib.use("Agg")
 

@@ -13,7 +13,7 @@ from saved_fits import rewrite, small_annotations
 
 import crowdppl as cp
 from crowdppl.data.errors import StorageError
-from crowdppl.inference.storage.arviz_data import group
+from crowdppl.inference.storage.arviz_groups import group
 from crowdppl.inference.storage.manifest import MANIFEST
 
 TWO = {"plain": {"story": "dawid_skene"}, "coin": {"story": "one_coin"}}

@@ -43,7 +43,7 @@ from .parts.contract import StoryError
 from .parts.derived import derived, share_of_annotations
 from .parts.embeddings import unit_embeddings
 from .parts.emissions import Confusion, Emission, PerAnnotation, Switch, switch_of
-from .parts.kernels import SMALLEST, row_weights
+from .parts.kernels import SMALLEST, row_weights, safe_log
 from .parts.model_probabilities import refuse_probabilities
 from .parts.offsets import PACE, sample_offsets
 from .parts.own_classes import wrong_classes
@@ -279,7 +279,7 @@ def _switch(
     infer = {"event_dims": ["is_common"], "exact_step": not free}
     with numpyro.plate("worker", annotations.n_workers, dim=-1):
         toss = numpyro.sample("coin", dist.Dirichlet(even), infer=infer)
-    log_odds = jnp.diff(jnp.log(jnp.maximum(toss, SMALLEST)))
+    log_odds = jnp.diff(safe_log(toss))
     return log_odds, jnp.ones((annotations.n_tasks, 1)), toss
 
 

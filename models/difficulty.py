@@ -33,7 +33,7 @@ from .parts.concentration import positive
 from .parts.contract import StoryError
 from .parts.correct import Correct
 from .parts.derived import derived
-from .parts.kernels import SMALLEST
+from .parts.kernels import safe_log
 from .parts.own_classes import beside, own_of_tasks
 from .parts.simulated_inputs import features_decide, simulated_with
 from .parts.starts import soft_votes, vote_confusions
@@ -147,7 +147,7 @@ def _by_task(
     shares = _shares(annotations, votes)
     if not votes_as_prior:
         return class_log_probs(annotations, truth_prior), _clarity(shares, annotations)
-    log_shares = jnp.log(jnp.maximum(shares, SMALLEST))
+    log_shares = safe_log(shares)
     if not (isinstance(truth_prior, ClassPrior) and truth_prior.learns):
         return log_shares, _clarity(shares, annotations)
     if truth_prior.has_posterior:

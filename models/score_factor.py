@@ -45,7 +45,7 @@ from ..data.padding import n_real_workers
 from .parts.concentration import positive, whole
 from .parts.contract import StoryError
 from .parts.derived import derived
-from .parts.kernels import SMALLEST
+from .parts.kernels import SMALLEST, safe_log
 from .parts.simulated_inputs import in_order, simulated_with
 from .parts.subtypes import Subtypes
 from .parts.truth import named_workers, observe, ordered_classes, tasks
@@ -144,7 +144,7 @@ def score_rows(share: Array, correlation: Array, points: Array) -> Array:
     score = normal_score(jnp.clip(jnp.cumsum(share, -1) - share / 2, EDGE, 1 - EDGE))[:, None]
     weight = (correlation / (1 - correlation**2))[:, None, None]
     log_odds = weight * score * (points[:, None] - correlation[:, None, None] * score / 2)
-    return jax.nn.softmax(jnp.log(jnp.maximum(share, SMALLEST))[:, None] + log_odds, axis=-1)
+    return jax.nn.softmax(safe_log(share)[:, None] + log_odds, axis=-1)
 
 
 VALIDITY = {"of levels": 0.98, "of its own classes": 0.5**0.5}

@@ -24,7 +24,7 @@ from jax import Array
 from ...data import Annotations
 from ...models import Classifier, observe, tasks
 from ...models.parts.classifier import Network
-from ...models.parts.emissions import SMALLEST
+from ...models.parts.kernels import SMALLEST
 from ...models.parts.scored_annotations import InformationGain
 from ...models.parts.starts import soft_votes, vote_confusions
 from ...models.parts.truth_prior import TruthPrior, class_log_probs

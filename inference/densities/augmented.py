@@ -55,7 +55,7 @@ from scipy.special import expit, gammaln, logit
 from ...data import Annotations
 from ...data.padding import real_by_plate
 from ...models.parts.general import GENERAL
-from ...models.parts.kernels import SMALLEST
+from ...models.parts.kernels import SMALLEST, safe_log
 from ...models.parts.starts import soft_votes
 from .enumerated import Density, Latent, Parameters, density, drawn_classes
 from .model import Model
@@ -485,7 +485,7 @@ def _given_labels(
         The concentrations, those before any annotation, the draws, and which draws' trajectories were accepted.
     """
     complete = _Complete(model, annotations, fixed, draws, moved)
-    votes = jnp.log(jnp.maximum(soft_votes(annotations), SMALLEST))
+    votes = safe_log(soft_votes(annotations))
     keys = jax.random.split(jax.random.fold_in(key, number), len(on_votes))
 
     def step(drawn: tuple[Parameters, Array, Array]) -> tuple[Parameters, Parameters, Parameters, Array]:
@@ -533,7 +533,7 @@ class Shares:
 
     def inv(self, rows: Array) -> Array:
         """Logarithms with the mean 0, ``(..., K)``."""
-        logs = jnp.log(jnp.maximum(rows, SMALLEST))
+        logs = safe_log(rows)
         return logs - logs.mean(-1, keepdims=True)
 
 

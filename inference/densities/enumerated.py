@@ -28,7 +28,7 @@ from ...models import AnnotationLikelihood, Emission, Story, StoryError
 from ...models.parts.classifier import training
 from ...models.parts.contract import dim_of_plate
 from ...models.parts.correlated_questions import TruthsOfTasks
-from ...models.parts.kernels import SMALLEST
+from ...models.parts.kernels import safe_log
 from ...models.parts.truth import CorrelatedTruth, Truth
 from .model import Model
 from .padded_sites import PaddingIsProper, PaddingWeighsNothing, is_of_padding, is_table
@@ -405,7 +405,7 @@ def _in_log_odds(table: Site) -> Array:
     Of a Dirichlet it is written with :math:`\alpha` instead of :math:`\alpha - 1` and 1: exact near zero too.
     """
     value, rows = table["value"], table["fn"]
-    logs = jnp.log(jnp.maximum(value, SMALLEST))
+    logs = safe_log(value)
     while isinstance(rows, ExpandedDistribution | Independent):
         rows = rows.base_dist
     if not isinstance(rows, Dirichlet):  # a density of the story's own

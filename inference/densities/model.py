@@ -16,9 +16,21 @@ from ...models.parts.truth_prior import ClassPrior
 MAY_BE_READ = ("worker", "features", "worker_features")  # of annotations, by a story of a user's own, and may be None
 
 
+class ByKey:
+    """What is equal to others of its class by the key of both; with a hash, so that programs may be kept by it."""
+
+    _key: Any
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._key == other._key
+
+
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(ByKey):
     """A story and its hyperparameters; equal where both are, so that compiled engines are shared between fits.
 
     It is a JAX pytree: the hyperparameters that are ``numbers`` are its leaves, so that programs are compiled for any
@@ -110,15 +122,9 @@ class Model:
     def _key(self) -> tuple:
         return (self.frame, *self._leaves)
 
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Model) and self._key == other._key
-
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(ByKey):
     """A story with the hyperparameters that are no numbers, and the names of those that are; it compares by value."""
 
     story: Story
@@ -129,12 +135,6 @@ class Frame:
     def _key(self) -> tuple:
         others = {name: _by_value_or_identity(self.others[name]) for name in sorted(self.others)}
         return (self.story, self.numbers, *others.items())
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Frame) and self._key == other._key
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from ...models.parts.abstaining import with_category_counts
 from ...models.parts.contract import is_promised
 from ...models.parts.general import are_portable, hyperparameters_of
 from .enumerated import Density, Parameters, density, site_dims
-from .model import Frame, Model
+from .model import ByKey, Frame, Model
 from .padded_sites import cut, real_axes
 from .programs import compiled
 from .ready_programs import folder_in_use, known
@@ -361,7 +361,7 @@ def _real_ones(story: Story) -> set[str]:
     return {name for name, value in defaults.items() if isinstance(value, float) or "float" in written.get(name, "")}
 
 
-class _Example:
+class _Example(ByKey):
     """Annotations and numbers to try a story with; equal where the annotations have the same fields."""
 
     def __init__(self, annotations: Annotations, numbers: dict[str, float]) -> None:
@@ -375,12 +375,6 @@ class _Example:
             annotations.scored,
         )
         self._key = (*sizes, *(name for name, x in vars(annotations).items() if x is not None))
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Example) and self._key == other._key
 
 
 @lru_cache(maxsize=256)

@@ -28,13 +28,12 @@ devices, or in files, where a look is a pass.
 from collections.abc import Callable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from ...data import Annotations
 from ...data.sharding import ShardedAnnotations, as_on_one_device, on_this_host
-from ...models.parts.emissions import SMALLEST
+from ...models.parts.kernels import safe_log
 from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
@@ -81,7 +80,7 @@ def init(
     if perturbed:
         random = as_on_one_device(jax.random.exponential(key, votes.shape), annotations)
         votes = (1 - RESTART_NOISE) * votes + RESTART_NOISE * random / random.sum(-1, keepdims=True)
-    evidence = jnp.log(jnp.maximum(votes, SMALLEST))
+    evidence = safe_log(votes)
     if annotations.evidence is not None:
         evidence = evidence + annotations.evidence
     parameters, spec = start_and_spec(model, annotations, key)

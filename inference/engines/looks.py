@@ -15,7 +15,7 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations
-from ...models.parts.emissions import SMALLEST
+from ...models.parts.kernels import safe_log
 from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
@@ -121,7 +121,7 @@ def add_batch(model: Model, batch: Annotations, parameters: Parameters, running:
         on_votes: as of :func:`look_over`.
     """
     if on_votes:
-        batch = batch.replace(evidence=jnp.log(jnp.maximum(soft_votes(batch), SMALLEST)))
+        batch = batch.replace(evidence=safe_log(soft_votes(batch)))
     new = sums_over_tasks(model, batch, parameters)
     total = jax.tree.map(jnp.add, running.total, new)
     return Running(total, jax.tree.map(lost, running.lost, running.total, new, total))

@@ -21,7 +21,7 @@ from numpyro import handlers
 from ...data import Annotations
 from ...data.padding import real_tasks, task_copies
 from ...models import Classifier
-from ...models.parts.emissions import SMALLEST
+from ...models.parts.kernels import SMALLEST
 from ...models.parts.truth_prior import prior_in_use
 from ..densities.enumerated import Density, Parameters, density, is_latent
 from ..densities.model import Model

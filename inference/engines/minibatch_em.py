@@ -19,7 +19,7 @@ from jax import Array
 
 from ...data import Annotations
 from ...data.errors import real_number
-from ...models.parts.emissions import SMALLEST
+from ...models.parts.kernels import safe_log
 from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
@@ -298,7 +298,7 @@ def votes_with_evidence(votes: Array, annotations: Annotations) -> Array:
     """Return the soft majority vote, combined with the evidence on the true labels where there is any."""
     if annotations.evidence is None:
         return votes
-    return jax.nn.softmax(jnp.log(jnp.maximum(votes, SMALLEST)) + annotations.evidence)
+    return jax.nn.softmax(safe_log(votes) + annotations.evidence)
 
 
 def _optimizer(spec: ParameterSpec, settings: EMSettings) -> optax.GradientTransformation:

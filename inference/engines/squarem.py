@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from ...models.parts.emissions import SMALLEST
+from ...models.parts.kernels import SMALLEST
 from ..densities.enumerated import Parameters
 from ..densities.sites import ParameterSpec
 

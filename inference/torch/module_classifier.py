@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-import jax.numpy as jnp
 import numpy as np
 import torch
 from jax import Array
@@ -17,7 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from ...data import Annotations
 from ...models import StoryError
-from ...models.parts.emissions import SMALLEST
+from ...models.parts.kernels import safe_log
 from ...models.parts.truth_prior import ClassPrior
 from .dlpack import home
 
@@ -198,7 +197,7 @@ class GivenByTorch(ClassPrior):
                 "the truth prior is a torch module, and nobody has given its probabilities; give "
                 "annotations.replace(prior=probabilities), tasks × classes"
             )
-        return annotations.prior if self.logarithms else jnp.log(jnp.maximum(annotations.prior, SMALLEST))
+        return annotations.prior if self.logarithms else safe_log(annotations.prior)
 
     def in_logarithms(self) -> Self:
         """The prior that reads logarithms."""

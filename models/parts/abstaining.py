@@ -45,8 +45,8 @@ from jax import Array
 
 from ...data import Annotations
 from .contract import StoryError
-from .emissions import Emission, Over
-from .kernels import SMALLEST, rows_of, sum_by_task
+from .emissions import Emission, Over, columns_of
+from .kernels import rows_of, safe_log, sum_by_task
 
 SITE = "abstention"
 """The site of the rates: of the classes together, and of each abstention."""
@@ -111,11 +111,8 @@ class Abstaining(Over):
 
     def rate_scores(self, worker: Array | None, task: Array, annotation: Array) -> Array:
         """Log-probability that an annotation is a class, or which abstention it is: ``(A, K)``."""
-        n_workers, n_classes, n_outcomes = self.rate.shape
-        log_rate = jnp.log(jnp.maximum(self.rate, SMALLEST))
-        columns = log_rate.swapaxes(-1, -2).reshape(n_workers * n_outcomes, n_classes)
-        outcome = jnp.maximum(annotation - n_classes + 1, 0)
-        return rows_of(columns, self._row(worker, task) * n_outcomes + outcome)
+        outcome = jnp.maximum(annotation - self.n_classes + 1, 0)
+        return rows_of(columns_of(safe_log(self.rate)), self._row(worker, task) * self.rate.shape[-1] + outcome)
 
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
         """Of all categories of annotations under one true class a row: ``(A, L)``."""
@@ -126,7 +123,7 @@ class Abstaining(Over):
         """One annotation a row, ``(A,)``: whether it is a class, and if so which, as the emission beneath draws it."""
         abstention_key, annotation_key = jax.random.split(key)
         rate = jnp.asarray(self.rate)[self._row(worker, task), truth]
-        outcome = jax.random.categorical(abstention_key, jnp.log(jnp.maximum(rate, SMALLEST)))
+        outcome = jax.random.categorical(abstention_key, safe_log(rate))
         label = self.emission.sample(annotation_key, worker, task, truth)
         return jnp.where(outcome == 0, label, self.n_classes - 1 + outcome).astype(label.dtype)
 

@@ -10,7 +10,7 @@ from jax import Array
 from ...data import Annotations
 from ...data.padding import counts_by_task
 from .emissions import Emission, misshaped
-from .kernels import SMALLEST, sum_by_task
+from .kernels import safe_log, sum_by_task
 
 
 @jax.tree_util.register_dataclass
@@ -107,8 +107,8 @@ class Correct(Emission):
         if self.guess is not None:
             guess = jnp.asarray(self.guess)[task]
             able, lucky = (1 - guess, guess) if guess.ndim == 1 else (guess[:, 0], guess[:, 1])
-            log_right = jnp.log(jnp.maximum(lucky + able * jax.nn.sigmoid(logit), SMALLEST))
-            log_wrong = log_wrong + jnp.log(jnp.maximum(able, SMALLEST))
+            log_right = safe_log(lucky + able * jax.nn.sigmoid(logit))
+            log_wrong = log_wrong + safe_log(able)
         return log_right, log_wrong - math.log(self.n_classes - 1)
 
 

@@ -26,7 +26,7 @@ from ...data import Annotations
 from ...data.questions import Units
 from .concentration import positive, whole
 from .contract import StoryError
-from .kernels import SMALLEST
+from .kernels import safe_log
 from .own_classes import within
 from .starts import k_means, soft_votes
 from .truth_prior import ClassPrior
@@ -174,9 +174,9 @@ class CorrelatedQuestions(ClassPrior):
             infer["start"] = lambda key: first_shares(annotations, units, n_kinds, key)
         with numpyro.plate(DIM, n_kinds, dim=-2), numpyro.plate("question", n_questions, dim=-1):
             prevalence = numpyro.sample("kind_prevalence", dist.Dirichlet(jnp.full(n_classes, prior)), infer=infer)
-        log_probs = _log(prevalence)[:, annotations.question].swapaxes(0, 1)
+        log_probs = safe_log(prevalence)[:, annotations.question].swapaxes(0, 1)
         task = jnp.asarray(units.task)
-        return KindsOfTasks(_log(share), log_probs, task, jnp.bincount(task, length=len(units.tasks)))
+        return KindsOfTasks(safe_log(share), log_probs, task, jnp.bincount(task, length=len(units.tasks)))
 
 
 def first_shares(annotations: Annotations, units: Units, n_kinds: int, key: Array) -> Array:
@@ -186,7 +186,3 @@ def first_shares(annotations: Annotations, units: Units, n_kinds: int, key: Arra
     votes = even.at[units.task, units.question].set(soft_votes(annotations))
     _, centres = k_means(votes.reshape(len(votes), -1), n_kinds, key)
     return OWN * centres.reshape(n_kinds, *votes.shape[1:]) + (1 - OWN) / n_classes
-
-
-def _log(shares: Array) -> Array:
-    return jnp.log(jnp.maximum(shares, SMALLEST))

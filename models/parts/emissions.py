@@ -12,12 +12,12 @@ from jax.scipy.special import logsumexp
 from ...data import Annotations
 from .contract import StoryError
 from .kernels import (
-    SMALLEST,
     UNROLLED,
     drawn_kinds,
     inner_products,
     mean_by_worker,
     rows_of,
+    safe_log,
     sum_by_task,
     tempered_rows,
 )
@@ -56,7 +56,7 @@ class Emission:
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
         r"""Log-probability of each observed annotation under each true class: ``(A, K)``."""
         probs = jnp.take_along_axis(self.probs(worker, task), annotation[:, None, None], axis=-1)[..., 0]
-        return jnp.log(jnp.maximum(probs, SMALLEST))
+        return safe_log(probs)
 
     def by_task(self, annotations: Annotations, annotation: Array) -> Array:
         """Log-probability of each task's annotations together under each true class: ``(N, K)``.
@@ -138,6 +138,10 @@ class Over(Emission):
         """Return it over the emission beneath to the power."""
         return replace(self, emission=self.emission.tempered(power))  # type: ignore[type-var]
 
+    def confusions(self, annotations: Annotations) -> Array:
+        """The confusion matrices of the emission beneath: ``(J, K, L)``."""
+        return self.emission.confusions(annotations)
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -190,10 +194,8 @@ class Confusion(Emission):
 
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
         """Columns of the tables, with the K numbers of one (worker, annotation) pair side by side: ``(A, K)``."""
-        n_workers, n_classes, n_annotations = self.table.shape
-        log_table = jnp.log(jnp.maximum(self.table, SMALLEST))
-        columns = log_table.swapaxes(-1, -2).reshape(n_workers * n_annotations, n_classes)
-        return rows_of(columns, jnp.asarray(worker) * n_annotations + annotation)
+        cell = jnp.asarray(worker) * self.table.shape[-1] + annotation
+        return rows_of(columns_of(safe_log(self.table)), cell)
 
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
         """Rows of the tables: ``(A, L)``."""
@@ -231,7 +233,7 @@ class SharedConfusion(Emission):
 
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
         """Columns of the table: ``(A, K)``."""
-        return rows_of(jnp.log(jnp.maximum(self.table, SMALLEST)).T, annotation)
+        return rows_of(safe_log(self.table).T, annotation)
 
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
         """Rows of the table: ``(A, L)``."""
@@ -269,12 +271,12 @@ class Gated(Emission):
         """Columns of each task's mixture, group by group: ``(A, K)``."""
         weights, columns = jnp.asarray(self.weights)[task], jnp.asarray(self.table).swapaxes(-1, -2)
         mixed = sum(weights[:, m, None] * columns[m][annotation] for m in range(len(columns)))
-        return jnp.log(jnp.maximum(mixed, SMALLEST))
+        return safe_log(mixed)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class PerAnnotation(Emission):
+class PerAnnotation(Over):
     r"""Every annotation has a truth of its own, drawn from the task's prior and summed out of that annotation alone.
 
     .. math:: P(y = l \mid i, j) = \sum_k f_k(x_i) P(y = l \mid z = k, i, j)
@@ -309,21 +311,13 @@ class PerAnnotation(Emission):
             return super().by_task(annotations, annotation)
         n_classes = self.log_probs.shape[-1]
         mixed = jnp.exp(jnp.atleast_2d(self._prior(slice(None)))) @ self.emission.table  # one row a task is enough
-        log_mixed = jnp.log(jnp.maximum(jnp.broadcast_to(mixed, (annotations.n_tasks, mixed.shape[-1])), SMALLEST))
+        log_mixed = safe_log(jnp.broadcast_to(mixed, (annotations.n_tasks, mixed.shape[-1])))
         scores = sum_by_task(log_mixed[annotations.task, annotation], annotations)
         return jnp.broadcast_to(scores[:, None], (annotations.n_tasks, n_classes))
 
     def wrapped(self, wrap: Callable[[Emission], Emission]) -> Emission:
         """Every annotation's truth summed out over ``wrap`` of the emission."""
         return replace(self, emission=wrap(self.emission))
-
-    def tempered(self, power: Array | float) -> "PerAnnotation":
-        """Every annotation's truth summed out over the emission to the power."""
-        return replace(self, emission=self.emission.tempered(power))
-
-    def confusions(self, annotations: Annotations) -> Array:
-        """The workers' tables given the truth: ``(J, K, L)``."""
-        return self.emission.confusions(annotations)
 
     def _prior(self, task: Array | slice) -> Array:
         weights = self.log_probs if self.evidence is None else jax.nn.log_softmax(self.log_probs + self.evidence)
@@ -363,10 +357,10 @@ class Switch(Emission):
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
         """Columns of the mixed tables: ``(A, K)``."""
         cell = jnp.asarray(worker) * self.individual.shape[-1] + annotation
-        ours = self.common.T[annotation] if self.common.ndim == 2 else _columns(self.common)[cell]
+        ours = self.common.T[annotation] if self.common.ndim == 2 else columns_of(self.common)[cell]
         share = self.switch(worker, task)[:, None]
-        mixed = share * ours + (1 - share) * _columns(self.individual)[cell]
-        return jnp.log(jnp.maximum(mixed, SMALLEST))
+        mixed = share * ours + (1 - share) * columns_of(self.individual)[cell]
+        return safe_log(mixed)
 
     def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
         """Rows of the mixed tables: ``(A, L)``."""
@@ -381,7 +375,7 @@ class Switch(Emission):
         return common if common.ndim == 2 else common[worker]
 
 
-def _columns(table: Array) -> Array:
+def columns_of(table: Array) -> Array:
     """Columns of workers' tables ``(J, K, L)``, one below the other: ``(J * L, K)``."""
     n_workers, n_classes, n_annotations = table.shape
     return table.swapaxes(-1, -2).reshape(n_workers * n_annotations, n_classes)

@@ -22,6 +22,11 @@ FAST = "rbg"  # a generator of random numbers that XLA compiles several times fa
 SMALLEST = 1e-30  # probabilities are kept above it, so that logarithms and their gradients stay finite in float32
 
 
+def safe_log(probs: Array | float) -> Array:
+    """Logarithms of probabilities, of which none is taken for less than :data:`SMALLEST`."""
+    return jnp.log(jnp.maximum(probs, SMALLEST))
+
+
 def sum_by_task(values: Array, annotations: Annotations) -> Array:
     """Sum rows ``(A, ...)`` over each task's annotations: ``(N, ...)``. Rows with a count weigh that much."""
     count = counts_by_task(annotations)
@@ -60,7 +65,7 @@ def drawn_kinds(key: Array, probs: Array) -> Array:
     of one for each of its columns, by which ten columns take a tenth of the time.
     """
     if probs.shape[-1] <= UNROLLED and str(jax.random.key_impl(key)) != FAST:
-        return jax.random.categorical(key, jnp.log(jnp.maximum(probs, SMALLEST)))
+        return jax.random.categorical(key, safe_log(probs))
     return kind_at(jax.random.uniform(key, probs.shape[:-1]), upto(probs))
 
 
@@ -112,8 +117,8 @@ def tempered_rows(rows: Array, power: Array | float) -> Array:
 
     The factor :math:`(\sum_l \theta_l)^\beta` is one, and has EM count an annotation for :math:`\beta` annotations.
     """
-    logs = power * jnp.log(jnp.maximum(rows, SMALLEST))
-    total = power * jnp.log(jnp.maximum(rows.sum(-1, keepdims=True), SMALLEST))
+    logs = power * safe_log(rows)
+    total = power * safe_log(rows.sum(-1, keepdims=True))
     return jnp.exp(logs - logsumexp(logs, axis=-1, keepdims=True) + total)
 
 

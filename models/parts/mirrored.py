@@ -52,10 +52,6 @@ class Mirrored(Over):
         """Return the emission beneath: one more annotation is shown as the task has its items."""
         return self.emission
 
-    def confusions(self, annotations: Annotations) -> Array:
-        """Those of the emission beneath, of sides as they are shown: ``(J, K, L)``."""
-        return self.emission.confusions(annotations)
-
     def _as_shown(self, label: Array) -> Array:
         """A class of each row, ``(A,)``, in the other order of the sides."""
         return jnp.where(self.is_mirrored, jnp.asarray(self.mirror)[label], label)

@@ -22,7 +22,7 @@ from jax import Array
 from ...data import Annotations
 from .contract import StoryError
 from .emissions import Confusion, Emission, Over, SharedConfusion
-from .kernels import SMALLEST, mean_by_worker, row_weights, rows_of
+from .kernels import SMALLEST, mean_by_worker, row_weights, rows_of, safe_log
 
 NEVER = -1e9
 """The log-probability of a class that a question does not have: finite, and below whatever annotations say."""
@@ -69,7 +69,7 @@ def within(log_probs: Array, own: Array | None) -> Array:
     if own is None:
         return log_probs
     cut = jnp.where(own, 0.0, jnp.exp(log_probs)).sum(-1, keepdims=True)
-    return jnp.where(own, log_probs - jnp.log(jnp.maximum(1 - cut, SMALLEST)), NEVER)
+    return jnp.where(own, log_probs - safe_log(1 - cut), NEVER)
 
 
 def shares_within(shares: Array, own: Array) -> Array:
@@ -102,7 +102,7 @@ class OfQuestion(Over):
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
         """Log-probability of each annotation among the classes of its question: ``(A, K)``."""
         own = self._own(task)
-        kept = jnp.log(jnp.maximum(1 - self._cut(worker, task, own), SMALLEST))
+        kept = safe_log(1 - self._cut(worker, task, own))
         score = self.emission.log_prob(worker, task, annotation) - jnp.where(own, kept, 0.0)
         return jnp.where(own, score, -jnp.log(own.sum(-1, keepdims=True)))
 

@@ -26,7 +26,7 @@ from ...data import Annotations
 from ...data.questions import SHARED, Units
 from .contract import StoryError
 from .emissions import Emission, Over
-from .kernels import SMALLEST
+from .kernels import safe_log
 from .likelihood import OverClasses
 
 GENERAL: dict[str, Any] = {"pooled_questions": False}
@@ -67,7 +67,7 @@ class PooledQuestions(Over):
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
         """Its logarithm: ``(A, K)``."""
         own, shared = (self.emission.log_prob(each, task, annotation) for each in (worker, self.shared[worker]))
-        log_share = jnp.log(jnp.maximum(self.share, SMALLEST))
+        log_share = safe_log(self.share)
         return jnp.logaddexp(log_share[0] + own, log_share[1] + shared)
 
     def confusions(self, annotations: Annotations) -> Array:

@@ -11,7 +11,7 @@ from jax import Array
 from ...data import Annotations
 from ...data.errors import real_number
 from .contract import StoryError
-from .emissions import Emission
+from .emissions import Emission, Over
 from .kernels import SMALLEST, sum_by_task
 from .truth_prior import TruthPrior, class_log_probs
 
@@ -157,7 +157,7 @@ class InformationGain(Scored):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Focused(Emission):
+class Focused(Over):
     r"""Annotations that are explained already weigh less: the focal loss in the place of the log-probability.
 
     .. math:: s_a = (1 - p_a)^\gamma \log p_a
@@ -201,14 +201,6 @@ class Focused(Emission):
         if not inner.independent:
             raise StoryError("focus= weighs annotations one by one, and with shared errors they depend on each other")
         return replace(self, emission=inner)
-
-    def tempered(self, power: Array | float) -> Emission:
-        """Return the weights over the emission beneath to the power."""
-        return replace(self, emission=self.emission.tempered(power))
-
-    def confusions(self, annotations: Annotations) -> Array:
-        """Those of the emission beneath: ``(J, K, L)``."""
-        return self.emission.confusions(annotations)
 
 
 def focused(emission: Emission, focus: float) -> Emission:

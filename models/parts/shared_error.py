@@ -36,7 +36,7 @@ from ...data.questions import Units, of_each_question
 from .concentration import diagonal_concentration, positive
 from .contract import StoryError
 from .emissions import Emission, Over
-from .kernels import SMALLEST, kind_at, numbers_by, upto
+from .kernels import kind_at, numbers_by, safe_log, upto
 from .likelihood import OverClasses
 from .own_classes import cut_rows, mean_over_questions, wrong_classes
 
@@ -151,7 +151,7 @@ class SharedError(Over):
         weight = jnp.ones(n_rows) if count is None else jnp.asarray(count)
         place = jnp.asarray(annotations.task) * n_families + self._family(annotations.worker, n_rows)
         # A level of 0 adds nothing, so that it needs no sums.
-        log_odds = _log(jnp.asarray(LEVELS[1:] / (1 - LEVELS[1:])))
+        log_odds = safe_log(jnp.asarray(LEVELS[1:] / (1 - LEVELS[1:])))
         ratio = jnp.logaddexp(0.0, log_odds[:, None] - own[:, None, :])  # (A, Q - 1, K)
         # What is no class, such as an abstention, is nobody's impression.
         is_towards = (weight > 0) & (annotation < n_classes)
@@ -162,9 +162,9 @@ class SharedError(Over):
         n = jax.ops.segment_sum(weight, place, n_tasks * n_families, indices_are_sorted=n_families == 1)
         away = n.reshape(n_tasks, n_families, 1, 1, 1) * jnp.log1p(-jnp.asarray(LEVELS[1:]))[:, None]
         pulled = jnp.concatenate([jnp.zeros_like(towards[..., :1, :]), towards + away], axis=-2)
-        pull = _log(self.pull).swapaxes(-1, -2)[..., :, None, :]  # (C, 1, K), of each question
+        pull = safe_log(self.pull).swapaxes(-1, -2)[..., :, None, :]  # (C, 1, K), of each question
         pull = pull if self.question is None else pull[self.question][:, None]
-        prior = _log(self.strength)[:, None, :, None] + pull
+        prior = safe_log(self.strength)[:, None, :, None] + pull
         own = jnp.where(weight[:, None] > 0, weight[:, None] * own, 0.0)
         of_task = jax.ops.segment_sum(own, annotations.task, n_tasks, indices_are_sorted=True)
         return _Scores(of_task, pulled + prior)
@@ -375,7 +375,3 @@ def _families(families: Any, annotations: Annotations) -> tuple[Array | None, in
     found = np.empty(annotations.n_workers, int)
     found[known] = codes
     return jnp.asarray(found, jnp.int32), len(names)
-
-
-def _log(x: Array) -> Array:
-    return jnp.log(jnp.maximum(x, SMALLEST))

@@ -14,7 +14,7 @@ from ...data.levels import level_shares
 from ...data.padding import task_copies
 from ...data.sharding import as_on_one_device
 from .abstaining import of_classes
-from .kernels import SMALLEST
+from .kernels import safe_log
 from .whole_sums import over_all
 
 LLOYD_STEPS = 25
@@ -153,7 +153,7 @@ def _seed(points: Array, weight: Array, n_clusters: int, first: Callable[[Array]
     centres = jnp.broadcast_to(points[first(keys[0])], (n_clusters, points.shape[-1]))
     for i in range(1, n_clusters):
         nearest = _distances(points, centres).min(-1)  # centres not yet chosen stand on the first
-        far = jnp.log(jnp.maximum(nearest, SMALLEST)) + jnp.log(weight)
+        far = safe_log(nearest) + jnp.log(weight)
         centres = centres.at[i].set(points[jax.random.categorical(keys[i], far)])
     return centres
 

@@ -11,7 +11,7 @@ from numpyro.distributions import Dirichlet, Distribution, constraints
 
 from ...data import Annotations
 from .emissions import Confusion, Emission
-from .kernels import SMALLEST, kind_at, numbers_by, tempered_rows, upto
+from .kernels import kind_at, numbers_by, safe_log, tempered_rows, upto
 
 
 @jax.tree_util.register_dataclass
@@ -55,7 +55,7 @@ class Subtypes(Emission):
         subtype_key, annotation_key = jax.random.split(key)
         subtype = kind_at(numbers_by(subtype_key, task, 1)[:, 0], upto(self.weights)[truth])
         rows = jnp.asarray(self.table)[worker, truth if self.table.shape[1] > 1 else 0, subtype]
-        return jax.random.categorical(annotation_key, jnp.log(jnp.maximum(rows, SMALLEST)))
+        return jax.random.categorical(annotation_key, safe_log(rows))
 
     def tempered(self, power: Array | float) -> "Subtypes":
         """The rows of the subtypes to the power, and the same shares of the subtypes."""
@@ -71,7 +71,7 @@ class Subtypes(Emission):
         return jnp.einsum("km,jkml->jkl", self.weights, self.table)
 
     def _log_weights(self) -> Array:
-        return jnp.log(jnp.maximum(self.weights, SMALLEST))
+        return safe_log(self.weights)
 
 
 class ConfusionMixture(Distribution):
@@ -115,16 +115,16 @@ class ConfusionMixture(Distribution):
     def sample(self, key: Array, sample_shape: tuple[int, ...] = ()) -> Array:
         """Tables ``sample_shape + (K, L)``."""
         component_key, table_key = jax.random.split(key)
-        log_weights = jnp.log(jnp.maximum(self.weights, SMALLEST))
+        log_weights = safe_log(self.weights)
         component = jax.random.categorical(component_key, log_weights, shape=sample_shape)
         return Dirichlet(self._concentration(self.tables[component])).sample(table_key)
 
     def _by_component(self, value: Array) -> Array:
         concentration = self._concentration(self.tables)
         normaliser = (gammaln(concentration.sum(-1)) - gammaln(concentration).sum(-1)).sum(-1)
-        log_value = jnp.log(jnp.maximum(value, SMALLEST))
+        log_value = safe_log(value)
         inner = jnp.einsum("...kl,mkl->...m", log_value, concentration - 1, precision="highest")
-        return inner + normaliser + jnp.log(jnp.maximum(self.weights, SMALLEST))
+        return inner + normaliser + safe_log(self.weights)
 
     def _concentration(self, tables: Array) -> Array:
         """Of rows around the rows of `tables`, ``(..., K, L)``."""

@@ -29,7 +29,7 @@ from jax.scipy.special import logsumexp
 from ...data import Annotations
 from .concentration import positive
 from .emissions import Emission
-from .kernels import SMALLEST, kind_at, numbers_by, upto
+from .kernels import kind_at, numbers_by, safe_log, upto
 from .likelihood import OverClasses
 
 LEVELS = np.array([0.0, 0.4, 0.7, 0.9])  # of the difficulty; log-odds at each are about half of those before
@@ -102,7 +102,7 @@ class TaskDifficulty(Emission):
         return jnp.einsum("q,q...->...", self.share, by_level)
 
     def _log_share(self) -> Array:
-        return jnp.log(jnp.maximum(self.share, SMALLEST))
+        return safe_log(self.share)
 
 
 def hardening(story: Story, *, difficulty_weight: float = WEIGHT) -> Story:

@@ -17,7 +17,7 @@ from numpyro import handlers
 from ...data import Annotations
 from ...data.errors import look_up, unknown_name
 from .contract import StoryError, promised
-from .kernels import SMALLEST
+from .kernels import safe_log
 from .own_classes import own_of_tasks, within
 
 CLOSE = 1e-3  # to one, of the sum of shares
@@ -153,7 +153,7 @@ class Prevalence(ClassPrior):
         plate = numpyro.plate("question", len(annotations.questions), dim=-1) if by_question else nullcontext()
         with plate:
             prevalence = numpyro.sample("prevalence", prior, infer={"event_dims": ["truth"]})
-        log_probs = jnp.log(jnp.maximum(prevalence, SMALLEST))
+        log_probs = safe_log(prevalence)
         return log_probs[annotations.question] if by_question else log_probs
 
     def by_class(self, annotations: Annotations) -> np.ndarray:
@@ -187,7 +187,7 @@ class FixedPrevalence(ClassPrior):
 
     def __call__(self, annotations: Annotations) -> Array:
         """Logarithms of the shares, ``(K,)``."""
-        return jnp.log(jnp.maximum(jnp.asarray(self.by_class(annotations)), SMALLEST))
+        return safe_log(jnp.asarray(self.by_class(annotations)))
 
     def by_class(self, annotations: Annotations) -> np.ndarray:
         """The share of each class, ``(K,)``.
@@ -261,7 +261,7 @@ class Given(ClassPrior):
 
     def __call__(self, annotations: Annotations) -> Array:
         """Logarithms of the given probabilities, ``(N, K)``."""
-        return jnp.log(jnp.maximum(self.probabilities(annotations), SMALLEST))
+        return safe_log(self.probabilities(annotations))
 
     def probabilities(self, annotations: Annotations) -> Any:
         """The given probabilities, ``(N, K)``.

@@ -17,13 +17,13 @@ import pandas as pd
 
 from .anesthesia import anesthesia
 from .annotations import Annotations
+from .cards import Listing
 from .digits import FACTS as DIGITS_FACTS
 from .digits import digits, digits_test
 from .errors import AnnotationError, UnknownNameError, check_name, look_up
 from .frames import read_csv_tables
 from .gold import resolve_gold
 from .ids import Ids
-from .listing import Listing
 from .questions import QUESTION
 from .toy import TOY, TOY_SPARSE
 

@@ -30,7 +30,7 @@ from .densities.evidence import Gold, with_abstentions_that, with_evidence, with
 from .densities.model import Model
 from .densities.portable import known_dims, with_numbers
 from .densities.probabilities import Probabilities, with_probabilities
-from .densities.random_keys import key_of
+from .densities.programs import key_of
 from .densities.ready_programs import use_program_cache
 from .densities.sites import parameter_dims
 from .engines import at_size, em, same_fit, sparse_em, svi

@@ -48,8 +48,7 @@ from .report.write import report
 from .storage.arviz_groups import make_idata, to_groups
 from .storage.folder import read, save
 from .storage.label_files import iter_labels, join_labels, write_labels
-from .storage.privacy import groups_without_workers, labels_alone, pseudonymised, shown
-from .storage.worker_groups import worker_groups
+from .storage.privacy import groups_without_workers, labels_alone, pseudonymised, shown, worker_groups
 
 if TYPE_CHECKING:
     import xarray as xr

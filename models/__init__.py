@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ..data import unknown_name
-from ..data.listing import Listing
+from ..data.cards import Listing
 from .anno_reg import anno_reg
 from .annotator_groups import annotator_groups
 from .common_individual import common_individual
@@ -32,11 +32,10 @@ from .parts.contract import StoryError, promised
 from .parts.correct import Correct
 from .parts.correlated_questions import CorrelatedQuestions
 from .parts.derived import derived
-from .parts.emissions import Confusion, Emission, Gated, PerAnnotation, SharedConfusion, Switch
+from .parts.emissions import AnnotationLikelihood, Confusion, Emission, Gated, PerAnnotation, SharedConfusion, Switch
 from .parts.general import with_part
 from .parts.graded import Graded
 from .parts.handlers_of_threads import use_handlers_of_threads
-from .parts.likelihood import AnnotationLikelihood
 from .parts.scored_annotations import CrowdLayer
 from .parts.shared_error import WEIGHT, SharedError
 from .parts.smooth_prevalence import SmoothPrevalence

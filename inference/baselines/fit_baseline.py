@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from ...data.listing import Listing
+from ...data.cards import Listing
 from ..engines.checkpoints import NOT_KEPT, CheckpointOptions
 from ..findings.look import look_at
 from ..fitted.by_rule import ByRule

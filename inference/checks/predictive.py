@@ -24,8 +24,7 @@ from ..densities.enumerated import site_values
 from ..densities.evidence import with_truth_prior
 from ..densities.model import Model
 from ..densities.prior import proper, with_fewer_pseudo_counts
-from ..densities.programs import compiled
-from ..densities.random_keys import key_of
+from ..densities.programs import compiled, key_of
 from ..densities.ready_programs import use_program_cache
 from ..engines.progress import late_bar, told
 from ..fit_story import refit

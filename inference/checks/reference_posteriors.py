@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 
 from ...data import Annotations, UnknownNameError, load_dataset
+from ...data.cards import Listing
 from ...data.errors import look_up
-from ...data.listing import Listing
 from ...models import KNOWN_STORIES, WITH_CLASSIFIER, Classifier, Story, find_story
 from ..findings.convergence import convergence
 from ..fitted.named_draws import coords_of

@@ -59,8 +59,7 @@ from ...models.parts.kernels import SMALLEST, safe_log
 from ...models.parts.starts import soft_votes
 from .enumerated import Density, Latent, Parameters, density, drawn_classes
 from .model import Model
-from .programs import compiled
-from .random_keys import key_of
+from .programs import compiled, key_of
 from .ready_programs import known
 from .sites import ParameterSpec, parameter_names, parameter_spec
 

@@ -2,7 +2,7 @@
 
 Every program that XLA compiles for a CPU holds some fifty memory maps and some megabytes. Linux allows a process 65,530
 maps; a loop over data sets of ever new sizes would die of them. So programs are kept in the order of their last use,
-and those not used for longest are let go.
+and those not used for longest are let go. Random keys of seeds need none of their own for each operation.
 """
 
 import gc
@@ -17,8 +17,10 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import Array
 from jax.core import Tracer
 
+from ...models.parts.kernels import FAST
 from .ready_programs import ready
 
 MOST_PROGRAMS = 256
@@ -37,6 +39,9 @@ LITTLE = 2**18  # numbers that a program is given at the most, to be compiled qu
 
 FEWEST = 64
 """Programs that are kept whatever the number of maps: if so few are not the cause, another library's programs are."""
+_lock = RLock()
+DEFAULT = "threefry2x32"  # JAX's generator, unless a user has chosen another
+REPEATED = {DEFAULT: 1, FAST: 2}  # how often a key of a generator has the seed in it
 
 
 @dataclass
@@ -55,7 +60,6 @@ class _Kept:
 
 
 _kept: OrderedDict[tuple, _Kept] = OrderedDict()  # programs, the one used last at the end
-_lock = RLock()
 
 
 class Compiled:
@@ -213,3 +217,28 @@ def _most_maps() -> int | None:
     """Memory maps from which on programs are let go; None on systems that do not count them."""
     limit = Path("/proc/sys/vm/max_map_count")
     return int(int(limit.read_text()) * SHARE_OF_MAPS) if limit.exists() else None
+
+
+def key_of(seed: int, impl: str | None = None) -> Array:
+    """Return ``jax.random.key(seed, impl=impl)``: of most seeds it is the seed itself, which needs no program.
+
+    Args:
+        seed: the same gives the same key.
+        impl: the generator; None for JAX's default.
+    """
+    generator = jax.config.values["jax_default_prng_impl"] if impl is None else impl
+    if generator not in REPEATED or not 0 <= seed < 2**31:
+        return jax.random.key(seed, impl=impl)
+    data: Any = np.array([0, seed] * REPEATED[generator], np.uint32)
+    return jax.random.wrap_key_data(data, impl=generator)
+
+
+def keys_of(seed: int, shape: int | tuple[int, ...], impl: str | None = None) -> Array:
+    """Return ``jax.random.split(jax.random.key(seed, impl=impl), shape)``."""
+    found: Array = _split(key_of(seed, impl), shape)
+    return found
+
+
+@compiled(once=True, static=("shape",))
+def _split(key: Array, shape: int | tuple[int, ...]) -> Array:
+    return jax.random.split(key, shape)

@@ -23,8 +23,7 @@ from ...models.parts.kernels import FAST
 from ..densities.enumerated import Site, run_enumerated, site_values
 from ..densities.padded_sites import dirichlet_of, is_table
 from ..densities.prior import quick_rows
-from ..densities.programs import compiled
-from ..densities.random_keys import keys_of
+from ..densities.programs import compiled, keys_of
 from ..fitted.fitted import Fitted
 from .register import Said, check
 

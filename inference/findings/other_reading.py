@@ -23,7 +23,7 @@ from ...data import Annotations
 from ...data.arrays import cross_counts
 from ...models import Prevalence, find_story
 from ..densities.model import Model
-from ..densities.random_keys import key_of
+from ..densities.programs import key_of
 from ..densities.sites import parameter_dims
 from ..engines import at_size
 from ..engines.registry import ENGINES

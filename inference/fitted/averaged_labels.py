@@ -16,7 +16,7 @@ import numpy as np
 from ...data import Annotations
 from ...data.arrays import counts
 from ..densities.augmented import has_parts
-from ..densities.random_keys import key_of
+from ..densities.programs import key_of
 from ..densities.sites import parameter_names
 from ..densities.sweeps import FEW_ROWS, swept_from
 from . import by_batch

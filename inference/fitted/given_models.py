@@ -9,8 +9,7 @@ from jax import Array
 from ...data import AnnotationError, Annotations
 from ...models.parts.model_probabilities import BIAS, SLOPE, tempered
 from ..densities.enumerated import Parameters
-from ..densities.programs import compiled
-from ..densities.random_keys import keys_of
+from ..densities.programs import compiled, keys_of
 from .fitted import Fitted
 from .intervals import INTERVAL, of_draws
 from .posterior import Posterior, posterior_of

@@ -9,8 +9,7 @@ from jax import Array
 from ...data import AnnotationError, Annotations
 from ...data.agreement import krippendorff_alpha
 from ...data.questions import QUESTION, Units
-from ..densities.programs import compiled
-from ..densities.random_keys import keys_of
+from ..densities.programs import compiled, keys_of
 from .by_batch import SURE
 from .fitted import Fitted
 from .intervals import INTERVAL, checked_tail

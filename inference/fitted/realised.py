@@ -15,8 +15,7 @@ from ...data.some_tasks import some_tasks
 from ...models.parts.abstaining import of_classes
 from ...models.parts.own_classes import NEVER, own_of_tasks
 from ..densities.enumerated import Parameters
-from ..densities.programs import compiled
-from ..densities.random_keys import key_of
+from ..densities.programs import compiled, key_of
 from .fitted import Fitted
 from .misled import MisledShare
 

@@ -16,8 +16,7 @@ from ...data.arrays import counts
 from ...models.parts.kernels import FAST
 from ..densities.enumerated import Density, Parameters
 from ..densities.prior import log_prior_by_site, prior_draws
-from ..densities.programs import compiled
-from ..densities.random_keys import keys_of
+from ..densities.programs import compiled, keys_of
 from .fitted import Fitted
 from .named_draws import NamedArrays, parameter_arrays
 from .pointwise import rounds, row_scores

@@ -14,8 +14,7 @@ from ...data.errors import whole_number
 from ...models.parts.emissions import Emission
 from ...models.parts.kernels import kind_at, upto
 from ..densities.enumerated import Parameters
-from ..densities.programs import compiled
-from ..densities.random_keys import keys_of
+from ..densities.programs import compiled, keys_of
 from .fitted import Fitted
 from .posterior import Posterior, posterior_of
 from .remembered import remembered

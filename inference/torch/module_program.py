@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from ...data import Annotations
 from ...models import StoryError
 from .dlpack import home
-from .inputs import TaskInputs
 from .module_classifier import NAME, TorchClassifier
-from .problem import FEW
+from .problem import FEW, TaskInputs
 
 
 def prior_of_module(

@@ -25,9 +25,8 @@ from jax import Array
 from ...data import Annotations
 from ...data.questions import SHARED, Units
 from .contract import StoryError
-from .emissions import Emission, Over
+from .emissions import Emission, Over, OverClasses
 from .kernels import safe_log
-from .likelihood import OverClasses
 
 GENERAL: dict[str, Any] = {"pooled_questions": False}
 """The hyperparameter, which every story takes, with its default; ``cp.fit(…, quality="pooled")`` gives it."""

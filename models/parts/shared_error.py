@@ -35,9 +35,8 @@ from ...data.padding import counts_by_task
 from ...data.questions import Units, of_each_question
 from .concentration import diagonal_concentration, positive
 from .contract import StoryError
-from .emissions import Emission, Over
+from .emissions import Emission, Over, OverClasses
 from .kernels import kind_at, numbers_by, safe_log, upto
-from .likelihood import OverClasses
 from .own_classes import cut_rows, mean_over_questions, wrong_classes
 
 LEVELS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # of the pull

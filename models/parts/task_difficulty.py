@@ -28,9 +28,8 @@ from jax.scipy.special import logsumexp
 
 from ...data import Annotations
 from .concentration import positive
-from .emissions import Emission
+from .emissions import Emission, OverClasses
 from .kernels import kind_at, numbers_by, safe_log, upto
-from .likelihood import OverClasses
 
 LEVELS = np.array([0.0, 0.4, 0.7, 0.9])  # of the difficulty; log-odds at each are about half of those before
 USUAL_SHARE = np.array([0.8, 0.2 / 3, 0.2 / 3, 0.2 / 3])  # how often each level is expected

@@ -14,8 +14,7 @@ from ...data import Annotations
 from .abstaining import sample_rates, with_abstentions, with_rates
 from .contract import StoryError
 from .correlated_questions import KindsOfTasks
-from .emissions import Emission
-from .likelihood import AnnotationLikelihood, select
+from .emissions import AnnotationLikelihood, Emission, select
 from .mirrored import in_order
 from .model_probabilities import model_evidence
 from .of_levels import of_levels

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.data.listing import Listing
+from crowdppl.data.cards import Listing
 
 LISTS = (cp.list_stories, cp.list_baselines, cp.list_datasets, cp.list_reference_posteriors)
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import chisquare
 
 from crowdppl import AnnotationLikelihood, Annotations, Confusion, Emission
+from crowdppl.models.parts.emissions import select
 from crowdppl.models.parts.kernels import FAST, drawn_kinds
-from crowdppl.models.parts.likelihood import select
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from crowdppl.inference.densities.random_keys import key_of, keys_of
+from crowdppl.inference.densities.programs import key_of, keys_of
 
 
 @pytest.mark.parametrize("impl", [None, "threefry2x32", "rbg", "unsafe_rbg"])

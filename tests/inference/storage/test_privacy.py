@@ -10,7 +10,7 @@ import crowdppl as cp
 from crowdppl import AnnotationError, UnknownNameError
 from crowdppl.data.pseudonyms import pseudonym, without_names
 from crowdppl.inference.storage.arviz_groups import group, groups, save_netcdf
-from crowdppl.inference.storage.worker_groups import ANNOTATIONS, REST, STEP, worker_groups
+from crowdppl.inference.storage.privacy import ANNOTATIONS, REST, STEP, worker_groups
 
 NAMES = ["alice.b@mail.org", "Bob Smith", "zoë", "dot.com"]
 KEY = b"0123456789abcdef"

@@ -350,11 +350,15 @@ def _so_far(kept: Sequence[tuple[Rows, ...]]) -> Rows | None:
     chains = [_joined(parts, axis=0) for parts in kept if parts]
     if not chains:
         return None
-    longest = sorted(chains, key=_n_draws, reverse=True)
-    n_chains = max(range(1, len(longest) + 1), key=lambda n: n * _n_draws(longest[n - 1]))
-    n_draws = _n_draws(longest[n_chains - 1])
+    n_draws = most_together(map(_n_draws, chains))
     chosen = [rows for rows in chains if _n_draws(rows) >= n_draws]
     return _stacked([jax.tree.map(lambda values: values[:n_draws], rows) for rows in chosen])
+
+
+def most_together(lengths: Iterable[int]) -> int:
+    """Return the length to which chains are cut so that those as long as this have the most draws together."""
+    longest = sorted(lengths, reverse=True)
+    return max(longest, key=lambda n: n * sum(length >= n for length in longest))
 
 
 def _n_draws(rows: Rows) -> int:

@@ -190,8 +190,7 @@ def _sample(
 
 def _longest(chains: list[Chain]) -> list[Chain]:
     """Return as many chains as have the most draws together, all cut to one length."""
-    lengths = sorted((len(chain) for chain in chains if chain), reverse=True)
-    n_draws = max(lengths, key=lambda n: n * sum(length >= n for length in lengths))
+    n_draws = nuts.most_together(len(chain) for chain in chains if chain)
     return [chain[:n_draws] for chain in chains if len(chain) >= n_draws]
 
 

@@ -40,13 +40,12 @@ by each anaesthetist, 60 % of them correct, and as three earlier patients of eac
 """
 
 
-def run_demo(out: Path, console: Console, *, seed: int = 0) -> None:
+def run_demo(out: Path, console: Console) -> None:
     """Fit the story by all engines, print the results side by side, and write those of NUTS to a folder.
 
     Args:
         out: the folder; the files of an earlier demo there are replaced.
         console: where to print.
-        seed: the seed of all engines.
 
     Raises:
         StorageError: the folder cannot be written, or holds something else. This is checked before anything is fitted.
@@ -64,7 +63,7 @@ def run_demo(out: Path, console: Console, *, seed: int = 0) -> None:
                     annotations,
                     method=method,
                     truth_prior=TRUTH_PRIOR,
-                    seed=seed,
+                    seed=0,
                     progress=False,
                     **PRIORS,
                     **OPTIONS[method],

@@ -93,7 +93,7 @@ def bar(share: float, text: str | None = None, color: str = BLUE, width: int = 8
     return render("bar", filled=f"{filled:.0f}", rest=f"{width - filled:.0f}", colour=color, text=shown)
 
 
-def histogram(title: str, counts: Sequence[float] | np.ndarray, low: str, high: str, color: str = BLUE) -> Markup:
+def histogram(title: str, counts: Sequence[float] | np.ndarray, low: str, high: str) -> Markup:
     """Counts as columns, with what stands at both ends of the axis.
 
     Args:
@@ -101,13 +101,12 @@ def histogram(title: str, counts: Sequence[float] | np.ndarray, low: str, high: 
         counts: of each column, from the left.
         low: at the left end.
         high: at the right end.
-        color: of the columns.
     """
     values = np.asarray(counts, dtype=float)
     width, height = max(10, 60 // max(len(values), 1)), 44
     columns = _columns(values, width, height)
     span = width * len(values)
-    return render("histogram", title=title, columns=columns, span=span, height=height, low=low, high=high, colour=color)
+    return render("histogram", title=title, columns=columns, span=span, height=height, low=low, high=high, colour=BLUE)
 
 
 def marked(values: np.ndarray, at: float) -> Markup:

@@ -10,6 +10,8 @@ import pandas as pd
 from .errors import AnnotationError
 from .ids import Ids, clash_text, python_values, type_clash, unhashable
 
+SHOWN = 3  # rows that a message names
+
 Where = Callable[[int], str]
 """Says where a row of the input is: "row 3", "row 3 (line 5 of crowd.csv)", "task 'a', worker 'b'"."""
 
@@ -111,10 +113,10 @@ def missing_values(missing: Mapping[str, np.ndarray], where: Where, advice: str 
     return AnnotationError(f"{places}; fill it in, or remove the {'rows' if several else 'row'} first{advice}")
 
 
-def some_rows(rows: np.ndarray, where: Where = row_number, shown: int = 3) -> str:
+def some_rows(rows: np.ndarray, where: Where = row_number) -> str:
     """Say where the first few of some rows are, and how many there are."""
-    text = ", ".join(where(int(row)) for row in rows[:shown])
-    return text if len(rows) <= shown else f"{text} and {len(rows) - shown} more ({len(rows)} in all)"
+    text = ", ".join(where(int(row)) for row in rows[:SHOWN])
+    return text if len(rows) <= SHOWN else f"{text} and {len(rows) - SHOWN} more ({len(rows)} in all)"
 
 
 def type_hint(value: Hashable, ids: Ids) -> str:

@@ -158,14 +158,13 @@ def _sides_of_items(
     return pd.Series(given, labels.index, dtype=object)
 
 
-def resolve_inclusion(gold: Any, tasks: Ids, classes: Ids, *, task: str = "task") -> np.ndarray | None:
+def resolve_inclusion(gold: Any, tasks: Ids, classes: Ids) -> np.ndarray | None:
     """The probability with which each task was drawn for its gold label, ``(N,)``; NaN of tasks without a row.
 
     Args:
         gold: as for :func:`resolve_gold`.
         tasks: the N tasks.
         classes: the K classes.
-        task: the column of the table that names the task.
 
     Returns:
         None where `gold` is no table with the column ``inclusion_probability``.
@@ -173,7 +172,7 @@ def resolve_inclusion(gold: Any, tasks: Ids, classes: Ids, *, task: str = "task"
     Raises:
         AnnotationError: a task has none, or it is not above 0 and at most 1.
     """
-    gold, task, _, _ = _table(gold, tasks, classes, task, "label", QUESTION, "gold", None, tell=False)
+    gold, task, _, _ = _table(gold, tasks, classes, "task", "label", QUESTION, "gold", None, tell=False)
     if not is_frame(gold) or INCLUSION not in gold.columns:
         return None
     frame = as_frame(gold, "gold")

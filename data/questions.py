@@ -102,9 +102,9 @@ def ids_from_json(data: Any) -> Ids:
     return Units((tasks[i], questions[q]) for i, q in zip(saved["task"], saved["question"], strict=True))
 
 
-def ids_of_index(index: pd.Index, what: str = "tasks") -> Ids:
-    """Return the identifiers, or units, of which `to_index` made an index."""
-    return Units(index, what=what) if index.nlevels == 2 and index.names[1] == QUESTION else Ids(index, what=what)
+def ids_of_index(index: pd.Index) -> Ids:
+    """Return the identifiers of tasks, or units, of which `to_index` made an index."""
+    return (Units if index.nlevels == 2 and index.names[1] == QUESTION else Ids)(index, what="tasks")
 
 
 def paired(task: Column, question: Column) -> Column:

@@ -141,7 +141,7 @@ def single(label: Any, place: str) -> Any:
     return None if label is None or label == "" or label != label else label
 
 
-def chosen_question(given: str | None, known: Sequence[str], what: str, *, why: str = "") -> str:
+def chosen_question(given: str | None, known: Sequence[str], what: str) -> str:
     """Return the question to read: the one there is, or the one that was asked for.
 
     Raises:
@@ -153,7 +153,7 @@ def chosen_question(given: str | None, known: Sequence[str], what: str, *, why: 
             raise AnnotationError(f"{what} has no question {given!r} whose annotations are classes; it has {names}")
         return given
     if not known:
-        raise AnnotationError(f"{what} has no question whose annotations are classes{why}")
+        raise AnnotationError(f"{what} has no question whose annotations are classes")
     if len(known) > 1:
         raise AnnotationError(f"{what} has several questions: {names}; say which by question={known[0]!r}")
     return known[0]

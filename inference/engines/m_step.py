@@ -27,6 +27,7 @@ from ..densities.enumerated import Density, Parameters, density, is_latent
 from ..densities.model import Model
 from ..densities.sites import ParameterSpec, parameter_spec
 
+NEWTON_STEPS = 5  # towards labels, from which a logistic regression learns at the start
 CG_STEPS = 50  # at the most, for one Newton step
 DAMPING = 1e-3  # of Newton's matrix, where weights have no prior
 
@@ -172,9 +173,7 @@ def newton_of_prior(
     return step
 
 
-def learnt_from(
-    target: Array, classifier: Classifier, annotations: Annotations, weights: Parameters, steps: int = 5
-) -> Parameters:
+def learnt_from(target: Array, classifier: Classifier, annotations: Annotations, weights: Parameters) -> Parameters:
     """Return a logistic regression's weights after Newton's steps towards the probabilities ``target (N, K)``."""
 
     def fit(weights: Parameters) -> Array:
@@ -182,7 +181,7 @@ def learnt_from(
             log_likelihood = (_of_real_tasks(target, annotations) * classifier(annotations)).sum()
         return log_likelihood - sum(_penalty(classifier, w) for w in weights.values())
 
-    for _ in range(steps):
+    for _ in range(NEWTON_STEPS):
         moves = newton(classifier, annotations, weights, jax.grad(fit)(weights))
         weights = jax.tree.map(jnp.add, weights, moves)
     return weights

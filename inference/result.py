@@ -32,8 +32,7 @@ from .findings.summary import in_brief, summary
 from .findings.verdict import Verdict, verdict
 from .fit_story import update
 from .fitted.confusions import confusion_frame, extreme_frame, new_worker_confusions
-from .fitted.decisions import decide
-from .fitted.expected_scores import expected_scores
+from .fitted.decisions import decide, expected_scores
 from .fitted.given_models import model_frame
 from .fitted.intervals import INTERVAL
 from .fitted.item_ranking import beats, beats_by_position, item_ranking
@@ -144,7 +143,7 @@ class Fit(Posterior):
 
         The score of a class is the class itself where all are whole numbers, else its position from 0. The interval is
         of the true class, one of the scores, widened to hold the expected score, which lies between them:
-        :func:`.expected_scores.expected_scores`.
+        :func:`.decisions.expected_scores`.
 
         Args:
             interval: mass, between 0 and 1.

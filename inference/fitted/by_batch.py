@@ -33,7 +33,7 @@ from ..sources.on_disk import Files
 from ..sources.partitioned import Partitioned
 from ..sources.source import sum_over_batches
 from .confusion_scores import entropy
-from .expected_scores import expected_where_ordered
+from .decisions import expected_where_ordered
 
 FEW = 20  # draws at the most that a pass over the data looks at
 AT_DRAWS = 2**22  # rows times draws, below which a pass over labels looks at more of these

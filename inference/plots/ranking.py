@@ -11,7 +11,7 @@ from ...data.description import count_text
 from ...data.errors import check_name
 from ...data.kinds import Kind
 from ...data.questions import QUESTION
-from ..fitted.expected_scores import expected_scores
+from ..fitted.decisions import expected_scores
 from ..fitted.intervals import INTERVAL, checked_tail, of_draws
 from ..fitted.item_ranking import item_ranking
 from ..fitted.posterior import Posterior, fitted_of

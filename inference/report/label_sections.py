@@ -10,7 +10,7 @@ from ...data.id_text import name_text
 from ...data.questions import Units
 from ..findings.facts import SURE, beside_votes
 from ..findings.summary import certainty, class_frame
-from ..fitted.expected_scores import expected_where_ordered
+from ..fitted.decisions import expected_where_ordered
 from ..fitted.intervals import INTERVAL
 from ..fitted.item_ranking import beats, item_ranking, ranks_items
 from ..fitted.next_annotations import next_annotations

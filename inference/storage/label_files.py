@@ -27,7 +27,7 @@ from ...data.questions import QUESTION, questions_of, tasks_of
 from ...data.text_files import suffix_of
 from ..engines.progress import progress_bar
 from ..fitted.by_batch import label_frame, posteriors
-from ..fitted.expected_scores import expected_where_ordered
+from ..fitted.decisions import expected_where_ordered
 from ..fitted.posterior import Posterior
 from ..sources.on_disk import Files, OnDiskError
 

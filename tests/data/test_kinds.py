@@ -14,8 +14,7 @@ import crowdppl as cp
 from crowdppl.data import AnnotationError, Annotations, Ids
 from crowdppl.data.kinds import KINDS, NOMINAL, Kind, Nominal, Ordered, Pairwise
 from crowdppl.inference.fitted.confusion_scores import scores
-from crowdppl.inference.fitted.decisions import decide
-from crowdppl.inference.fitted.expected_scores import expected_scores
+from crowdppl.inference.fitted.decisions import decide, expected_scores
 from crowdppl.models.parts.starts import soft_votes
 
 COUNTS = arrays.arrays(np.int64, st.tuples(st.integers(1, 6), st.integers(2, 5)), elements=st.integers(0, 4))

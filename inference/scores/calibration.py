@@ -46,18 +46,13 @@ def reliability(
     return _binned(*_outcomes(against_gold(source, gold), positive), bins, interval)
 
 
-def expected_calibration_error(source: Any, gold: Any = None, bins: int = 10, *, positive: object = None) -> float:
-    r"""The mean over tasks of the gap between the labels' probability and how often they are right, bin by bin.
+def calibration_error(found: GoldTasks, bins: int = 10, positive: object = None) -> float:
+    r"""Return the expected calibration error of gold tasks: the mean gap of probability and accuracy, bin by bin.
 
     .. math:: \text{ECE} = \sum_b \frac{n_b}{n} |\text{accuracy}_b - \text{probability}_b|
 
-    (Guo et al. 2017, eq. 3.) The arguments, and what is raised, are as for :func:`reliability`.
+    (Guo et al. 2017, eq. 3.) The bins, and what is raised, are as for :func:`reliability`.
     """
-    return calibration_error(against_gold(source, gold), bins, positive)
-
-
-def calibration_error(found: GoldTasks, bins: int = 10, positive: object = None) -> float:
-    """The expected calibration error of gold tasks: :func:`expected_calibration_error`."""
     table = _binned(*_outcomes(found, positive), bins, INTERVAL)
     gap = (table["accuracy"] - table["probability"]).abs().fillna(0)
     return float((gap * table["tasks"]).sum() / table["tasks"].sum())

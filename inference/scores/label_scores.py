@@ -28,7 +28,7 @@ def score(source: Any, gold: Any = None, *, by: Literal["question"] | None = Non
 
     so that a tie counts for its share. A probability below 1.2e-38, the smallest in single precision, counts as that:
     a gold label of probability 0 costs 87.3 / n nats. Brier's score is that of Brier (1950), between 0 and 2, lower is
-    better. ``ece`` is :func:`.expected_calibration_error` with ten bins. With two classes ``auc`` is the area under
+    better. ``ece`` is :func:`.calibration_error` with ten bins. With two classes ``auc`` is the area under
     the ROC curve of the second class.
 
     Each mean has its standard error, s / √n over tasks; that of ``auc`` is by DeLong, DeLong & Clarke-Pearson (1988,

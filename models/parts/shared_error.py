@@ -100,17 +100,6 @@ class SharedError(Over):
         scores = self._scores(annotations, annotation)
         return scores.own + logsumexp(scores.shared, axis=(2, 3)).sum(1)
 
-    def impressions(self, annotations: Annotations, annotation: Array, posterior: Array) -> tuple[Array, Array]:
-        """Return the posterior of each task's impressions, given the posterior ``(N, K)`` of its class.
-
-        Returns:
-            The expected pull ``(N, F)``, and the probabilities of the impression ``(N, F, K)``.
-        """
-        shared = self._scores(annotations, annotation).shared  # (N, F, C, Q, K)
-        weight = jnp.exp(shared - logsumexp(shared, axis=(2, 3), keepdims=True)) * posterior[:, None, None, None, :]
-        by_level = weight.sum((2, 4))
-        return by_level @ jnp.asarray(LEVELS, by_level.dtype), weight.sum((3, 4))
-
     def further(self, annotations: Annotations, annotation: Array) -> "Impressed | None":
         """Return the story's emission with the impressions that a task's annotations tell of, under each class."""
         alone = self.emission.further(annotations, annotation)

@@ -7,7 +7,8 @@ from scipy import stats
 from sklearn.calibration import calibration_curve
 
 from crowdppl.inference.fitted.intervals import jeffreys, of_median
-from crowdppl.inference.scores.calibration import expected_calibration_error, reliability
+from crowdppl.inference.scores.against_gold import against_gold
+from crowdppl.inference.scores.calibration import calibration_error, reliability
 
 
 def binary(n, seed=0):
@@ -53,16 +54,18 @@ def test_the_calibration_error_is_the_mean_gap():
     frame = pd.DataFrame({"no": [0.1, 0.1, 0.45, 0.2], "yes": [0.9, 0.9, 0.55, 0.8]})
     gold = names([1, 0, 1, 1])
     expected = (2 * abs(0.9 - 0.5) + abs(0.55 - 1) + abs(0.8 - 1)) / 4
-    assert expected_calibration_error(frame, gold) == pytest.approx(expected)
-    assert expected_calibration_error(frame, gold, bins=1) == pytest.approx(abs(0.75 - (0.9 + 0.9 + 0.55 + 0.8) / 4))
+    assert calibration_error(against_gold(frame, gold)) == pytest.approx(expected)
+    assert calibration_error(against_gold(frame, gold), bins=1) == pytest.approx(
+        abs(0.75 - (0.9 + 0.9 + 0.55 + 0.8) / 4)
+    )
 
 
 def test_truths_drawn_from_the_probabilities_are_within_the_intervals_and_the_error_is_small():
     """20,000 tasks: each bin's accuracy has a standard error of at most 0.012; the mean gap is below that."""
     frame, truth = binary(20_000)
-    assert expected_calibration_error(frame, names(truth)) < 0.012
+    assert calibration_error(against_gold(frame, names(truth))) < 0.012
     overconfident = pd.DataFrame({"yes": frame["yes"].round() * 0.98 + 0.01}).assign(no=lambda f: 1 - f["yes"])
-    assert expected_calibration_error(overconfident, names(truth)) == pytest.approx(0.24, abs=0.015)  # 0.99 − 0.75
+    assert calibration_error(against_gold(overconfident, names(truth))) == pytest.approx(0.24, abs=0.015)  # 0.99 − 0.75
 
 
 def test_ninety_percent_intervals_hold_the_probability_in_about_ninety_percent_of_samples():

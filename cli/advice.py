@@ -42,6 +42,10 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\btidy=True\b", "--tidy"),
     (rf"\b({_COLUMNS})=(?=[\s,;.]|$)", r"--\1"),
     (r"\bin ordered=\[\.\.\.\]", "in --classes A,B,C beside --ordered"),
+    (
+        r"\bordered=\[('[^]]*)\]",
+        lambda found: f"--ordered --classes {shlex.quote(','.join(re.findall(NAME, found[1])))}",
+    ),
     (r"\bordered=True\b", "--ordered"),
     (r"\btruth_classes=(?!\[)", "--truth-classes"),
     (r"\bordered=False\b", "--no-ordered"),

@@ -10,7 +10,7 @@ import pandas as pd
 from .abstentions import abstentions_of, resolve_kinds, tell_abstainers
 from .arrays import read_only
 from .columns import Column, Where
-from .errors import AnnotationError
+from .errors import AnnotationError, warn
 from .features import feature_names, resolve_features, resolve_worker_features
 from .gold import resolve_gold
 from .ids import Ids
@@ -20,6 +20,7 @@ from .input_warnings import (
     tell_classes,
     tell_order,
     tell_repeated_table,
+    tell_scale,
     tidied,
     tidied_names,
 )
@@ -38,6 +39,9 @@ from .questions import (
 from .repeats import Repeats, resolve_repeats
 from .text import decimal_numbers
 
+ZONE = r"[T ]\d\d.*[+-](?!00:?00$)\d\d:?\d\d$"  # at the end of a time
+SINCE_1970 = 1e8  # seconds, from which on a number is hardly anything but a time: of the year 1973
+UNITS_APART = 30  # times as large as the usual, from which on a number is of another unit
 LARGEST_COUNT = 2**24  # up to here single precision holds every whole number
 
 
@@ -122,6 +126,8 @@ def build(
         label, named, kind, abstentions = *scored(label, truth_classes), label.ids
     if tell and (classes is None or own is not None) and truth_classes is None:
         tell_classes(named)
+        if kind == NOMINAL and own is None and is_ordered is None:
+            tell_scale(label.title, named)
     if tell and of_itself:
         tell_order(label.title, named)
     ordered_tasks = rows.ordered_tasks or tasks is not None
@@ -147,9 +153,9 @@ def build(
     else:
         worker = worker if workers is None else worker.aligned(Ids(workers, what="workers"), "workers")
         if tell and rows.count is None and repeats == "keep":
-            # a pair in both orders is shown twice, and not in the table twice
-            shown = label.codes if mirrored is None else 2 * np.asarray(label.codes) + mirrored
-            tell_repeated_table(task.codes, worker.codes, shown)
+            # a pair in both orders, and an annotation at two times, is there twice, and not in the table twice
+            apart = [each for each in (mirrored, seconds, when) if each is not None]
+            tell_repeated_table(task.codes, worker.codes, label.codes, *apart)
         if tell:
             tell_lone_workers(task.ids, task.codes, worker)
         kept, count = resolve_repeats(task, worker, rows.count, repeats)
@@ -266,8 +272,12 @@ def check_when(values: pd.Series, title: str, where: Where) -> np.ndarray:
         when = pd.to_numeric(decimal_numbers(text), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
         if not np.isfinite(when).any():
             dates = pd.to_datetime(text, format="ISO8601", utc=True, errors="coerce")
+            if (zoned := text[text.str.contains(ZONE, na=False)]).size:
+                warn(f"{title}: times such as {zoned.iloc[0]!r} are of another zone, and are kept and shown in UTC")
             when = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(dtype=np.float64)
     wrong = ~unknown & ~np.isfinite(when)
+    if not wrong.any():
+        _refuse_other_units(when, values, title, where)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise AnnotationError(
@@ -275,6 +285,28 @@ def check_when(values: pd.Series, title: str, where: Where) -> np.ndarray:
             "with time, or dates such as 2024-03-01 10:30, or nothing where it is unknown"
         )
     return when
+
+
+def _refuse_other_units(when: np.ndarray, values: pd.Series, title: str, where: Where) -> None:
+    """Refuse a time that stands for an unknown one, or has another unit, among those that count from 1970.
+
+    Raises:
+        AnnotationError: there is one; the message has its row.
+    """
+    known = when[np.isfinite(when)]
+    usual = float(np.median(known)) if known.size else 0.0
+    if usual < SINCE_1970:
+        return
+    with np.errstate(invalid="ignore"):
+        unlike = (when < usual / UNITS_APART) | (when > usual * UNITS_APART)
+    if not unlike.any():
+        return
+    row, other = int(np.flatnonzero(unlike)[0]), int(np.nanargmin(np.abs(when - usual)))
+    value, like = (values.iloc[[place]].tolist()[0] for place in (row, other))
+    mend = "which seems to stand for an unknown time; leave the cell empty"
+    if when[row] > 0:
+        mend = f"and has another unit than most, such as {like!r}; write all of them in one, such as seconds"
+    raise AnnotationError(f"{title}, {where(row)}: {value!r} is among times since 1970, {mend}")
 
 
 def _refuse_worker_options(workers: Any, worker_features: Any, repeats: str, seconds: Any, when: Any) -> None:

@@ -24,6 +24,31 @@ MISSING = frozenset({
 INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))  # hyphens and blanks of no width
 MOST_NAMES = 100_000  # of tasks or workers, among which spellings are looked for
 
+FEWEST_LEVELS = 3  # of classes that are said to be a scale
+PERCENT = re.compile(r"-?\d+(?:\.\d+)? ?%")
+NUMBERED = re.compile(r"(\d+) ?[-–—:=(.)]+ ?[^\W\d]")  # 4 - agree, 5 (very good)
+
+SCALES = (
+    (
+        "strongly disagree", "disagree", "somewhat disagree|slightly disagree",
+        "neutral|neither agree nor disagree|undecided|neither", "somewhat agree|slightly agree", "agree",
+        "strongly agree",
+    ),
+    ("terrible", "very poor", "poor", "fair|average|acceptable", "good", "very good", "excellent"),
+    ("very bad", "bad", "ok|okay|neutral|average", "good", "very good"),
+    ("never", "rarely|seldom", "sometimes|occasionally", "often|frequently|usually", "always"),
+    ("very unlikely", "unlikely", "neutral|possible|possibly", "likely", "very likely"),
+    ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
+    ("none", "very low", "low", "medium|moderate", "high", "very high"),
+    ("none", "mild", "moderate", "severe"),
+    ("very negative", "negative", "neutral", "positive", "very positive"),
+    (
+        "stimme gar nicht zu|stimme überhaupt nicht zu", "stimme nicht zu|stimme eher nicht zu",
+        "teils/teils|neutral|weder noch", "stimme zu|stimme eher zu", "stimme voll zu|stimme voll und ganz zu",
+    ),
+)  # fmt: skip
+"""Words of usual scales from the least to the greatest; those of one level with | between them."""
+
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 SCALE = re.compile(rf"({NUMBER.pattern}) ?(?:/|out of|of) ?(\d+(?:\.\d+)?)")
 """A number with the largest that it might be: 4/5, 4 out of 5."""
@@ -42,6 +67,40 @@ def tell_classes(classes: Ids) -> None:
     _tell_missing(classes)
 
 
+def scale_of(classes: Iterable[Hashable]) -> list[Any] | None:
+    """Return classes from the least to the greatest where they are words of one of :data:`SCALES`, or percentages.
+
+    None is returned of others, and of fewer than three.
+    """
+    names = {str(name).strip().casefold(): name for name in classes if isinstance(name, str)}
+    given = list(classes)
+    if len(names) < len(given) or len(given) < FEWEST_LEVELS:
+        return None
+    if all(PERCENT.fullmatch(name) for name in names):
+        return [names[name] for name in sorted(names, key=lambda name: float(name.rstrip("% ")))]
+    if all(NUMBERED.match(name) for name in names):
+        numbers = {name: int(NUMBERED.match(name)[1]) for name in names}  # type: ignore[index]
+        return (
+            [names[name] for name in sorted(names, key=numbers.__getitem__)]
+            if len(set(numbers.values())) == len(names)
+            else None
+        )
+    for scale in SCALES:
+        place = {word: at for at, words in enumerate(scale) for word in words.split("|")}
+        if names.keys() <= place.keys():
+            return [names[name] for name in sorted(names, key=lambda name: place[name])]
+    return None
+
+
+def tell_scale(title: str, classes: Ids) -> None:
+    """Warn of words of a scale that are taken as classes without an order."""
+    if in_order := scale_of(classes):
+        warn(
+            f"{title}: the classes are those of a scale, and are taken as names without an order; "
+            f"ordered={in_order!r} says it"
+        )
+
+
 def tell_order(title: str, classes: Ids) -> None:
     """Say of whole numbers that they are taken as ordered, and how to say it, or refuse it."""
     first = ", ".join(map(repr, classes[:5])) + (", …" if len(classes) > 5 else "")
@@ -51,13 +110,25 @@ def tell_order(title: str, classes: Ids) -> None:
     )
 
 
-def tell_repeated_table(task: np.ndarray, worker: np.ndarray, label: np.ndarray) -> None:
-    """Warn where each row, ``(A,)`` of the three, is there twice or more often."""
-    if _all_twice(task, worker, label):
-        warn(
-            f"each of the {len(task):,} annotations is there twice or more often, as where a table was appended to "
-            "itself; repeats='first' keeps one of each"
-        )
+def tell_repeated_table(task: np.ndarray, worker: np.ndarray, label: np.ndarray, *others: np.ndarray) -> None:
+    """Warn where each row of all columns, ``(A,)`` of each, is there twice or more often.
+
+    Args:
+        task: the tasks.
+        worker: the workers.
+        label: the labels.
+        others: what else tells two annotations apart, such as times.
+    """
+    if not _all_twice(task, worker, label, *others):
+        return
+    n_pairs, n_labels = (len(np.unique(np.stack(of), axis=1).T) for of in ((task, worker), (task, worker, label)))
+    kept = "keeps one of each"
+    if n_pairs < n_labels:
+        kept = f"keeps each worker's first for a task, {n_pairs:,} of {n_labels:,} that differ"
+    warn(
+        f"each of the {len(task):,} annotations is there twice or more often, as where a table was appended to itself; "
+        f"repeats='first' {kept}"
+    )
 
 
 def tidied(label: Column, wanted: Iterable[Any] = ()) -> Column:
@@ -276,9 +347,9 @@ def _tell_missing(classes: Ids) -> None:
         warn(f"{listing} {verb}; where {pronoun} that there is no label, give abstain=[{listing}]")
 
 
-def _all_twice(task: np.ndarray, worker: np.ndarray, label: np.ndarray) -> bool:
-    if len(task) < 4:
+def _all_twice(*columns: np.ndarray) -> bool:
+    if len(columns[0]) < 4:
         return False
-    rows = np.stack([task, worker, label], axis=1)
+    rows = np.nan_to_num(np.stack(columns, axis=1).astype(float), nan=-1)
     _, counts = np.unique(rows, axis=0, return_counts=True)
     return bool((counts > 1).all())

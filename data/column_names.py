@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,22 +16,38 @@ NAMES: dict[str, tuple[str, ...]] = {
     "task": (
         "task", "item", "example", "unit", "question", "sample", "instance", "object", "document", "doc", "image",
         "sentence", "text", "hit", "query", "record", "input", "prompt", "pair", "id",
+        "aufgabe", "beispiel", "frage", "bild", "dokument", "satz", "tache", "exemple", "phrase", "tarea", "ejemplo",
+        "pregunta", "imagen", "documento", "frase",
     ),
     "worker": (
         "worker", "annotator", "rater", "judge", "labeler", "labeller", "coder", "performer", "participant", "user",
         "model", "lf", "reviewer", "expert", "grader", "source",
+        "annotatorin", "prufer", "bewerter", "bewerterin", "gutachter", "teilnehmer", "kodierer", "nutzer",
+        "annotateur", "evaluateur", "juge", "utilisateur", "codeur", "anotador", "evaluador", "juez", "participante",
+        "usuario", "codificador",
     ),
     "label": (
         "label", "annotation", "response", "answer", "rating", "vote", "judgment", "judgement", "class", "category",
         "choice", "value", "score", "verdict", "winner", "preference", "output",
+        "bewertung", "antwort", "klasse", "kategorie", "urteil", "einstufung", "etikett", "etiquette", "reponse",
+        "classe", "categorie", "jugement", "etiqueta", "respuesta", "clase", "categoria", "juicio",
+        "puntuacion", "calificacion",
     ),
     "seconds": ("seconds", "worktimeinseconds", "leadtime", "durationseconds", "elapsedseconds"),
     "gold": ("gold", "goldlabel", "truth", "truelabel", "groundtruth", "golden"),
 }  # fmt: skip
-"""By role the names that a column may have, in small letters, without blanks, dashes, and "id" or "name" at the end."""
+"""By role the names that a column may have, in English, and the usual ones in German, French and Spanish.
+
+They are in small letters, without blanks, dashes, accents, and "id" or "name" at the end.
+"""
 
 CONTENT = ("text", "sentence", "image", "document", "question", "input", "prompt")
 """Names of tasks that may as well be their content, where another column names them."""
+
+COUNTS = re.compile(
+    r"counts?|n|(n|num|numberof|count|countof)(votes|labels|annotations|workers)|freq(uency)?|frequencies"
+)
+"""Names, as :func:`plain` has them, of columns that say how many equal annotations a row stands for."""
 
 HARDLY_REPEATED = 0.9
 """Share of the rows from which on so many different values are hardly those of tasks, workers or labels."""
@@ -41,7 +58,7 @@ TIMES = ("time", "duration", "elapsed")
 
 def plain(name: str) -> str:
     """Return a name in small letters and digits alone."""
-    return re.sub(r"[^a-z0-9]", "", name.casefold())
+    return re.sub(r"[^a-z0-9]", "", unicodedata.normalize("NFKD", name.casefold()))
 
 
 def stem(name: str) -> str:

@@ -90,6 +90,8 @@ def find_comparison_columns(
     named = [given["label"]] if "label" in given else _named_labels(free)
     label = _label(table, named, words, silent) or (_first(named) if sure else None)
     if label not in free:
+        if "label" not in given:
+            _refuse_several(table, free, sides, words, silent)
         return None
     free = [name for name in free if name != label]
     worker = given["worker"] if "worker" in given else _first([n for n in free if is_name_of(n, "worker")])
@@ -104,6 +106,22 @@ def find_comparison_columns(
     names_pairs = asked is not None and _word(asked) in TASKS and not _has_several_pairs(table, asked, sides)
     task, prompt = (asked, None) if names_pairs else (None, asked)
     return ComparisonColumns(*sides, label, worker, task, prompt, question)
+
+
+def _refuse_several(
+    table: pd.DataFrame, free: Sequence[str], sides: tuple[str, str], words: Words, abstain: set[str]
+) -> None:
+    """Refuse several columns that each say which of two items is better, such as winner_helpful and winner_safe.
+
+    Raises:
+        AnnotationError: there are.
+    """
+    found = [name for name in free if _label(table, [name], words, abstain) is not None]
+    if len(found) > 1:
+        raise AnnotationError(
+            f"columns {' and '.join(map(repr, found))} each say which of {sides[0]!r} and {sides[1]!r} is better: say "
+            f"label={found[0]!r} to read one; or make a row for each, with its name in a column 'criterion'"
+        )
 
 
 def _question(table: pd.DataFrame, free: Sequence[str], asked: str | None, *, is_given: bool) -> str | None:

@@ -238,11 +238,11 @@ def csv_fields(
     where = row_and_line(path, separator, encoding)
     for label in listed(columns["label"]):
         if label in table and listed_classes(options) is None:
-            _refuse_fractions(table[label], options.get("abstain"), f"column {label!r}", where)
+            refuse_fractions(table[label], options.get("abstain"), f"column {label!r}", where)
     return long_fields(table, where=where, source=str(path), **options)
 
 
-def _refuse_fractions(labels: pd.Series, abstain: Any, title: str, where: Where) -> None:
+def refuse_fractions(labels: pd.Series, abstain: Any, title: str, where: Where) -> None:
     """Refuse labels in text that are real numbers, not all of them whole.
 
     Raises:

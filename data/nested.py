@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .build import Rows
-from .column_names import is_name_of, plain
+from .column_names import CONTENT, is_name_of, plain
 from .columns import Column, encode
 from .errors import AnnotationError, check_name, warn
 from .ids import Ids
@@ -143,6 +143,58 @@ def flat_records(records: Records, what: str, named: Iterable[Any] = ()) -> list
     return [flat for number, record in enumerate(records) for flat in _flat(record, own[number], what, number)]
 
 
+def unnamed_labels(records: Records, field: str) -> list[dict[str, Any]] | None:
+    """Return a record for each label in the lists of a field, where a label stands in one twice, as no tag would.
+
+    None is returned of others.
+    """
+    lists = [record.get(field) for record in records]
+    if not all(isinstance(each, list) and all(map(_is_scalar, each)) for each in lists):
+        return None
+    if not any(len(set(each)) < len(each) for each in lists if each):
+        return None
+    return [_own(record) | {"label": label} for record in records for label in record[field]]
+
+
+def labels_in_lists(records: Records) -> tuple[str, str, list[Any]] | None:
+    """Return the first list of several labels: where it is, the name of its field, and it; None without one."""
+    for number, record in enumerate(records):
+        for place, value in _lists(record):
+            name = place.rpartition(".")[2].partition("[")[0]
+            if _is_of_labels(name) and value and all(map(_is_scalar, value)):
+                return f"record {number}, {place}", name, value
+    return None
+
+
+def _lists(value: Any, before: str = "") -> Iterator[tuple[str, list[Any]]]:
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from _lists(each, f"{before}.{name}" if before else str(name))
+    elif isinstance(value, list):
+        yield before, value
+        for number, each in enumerate(value):
+            yield from _lists(each, f"{before}[{number}]") if isinstance(each, Mapping) else ()
+
+
+def _is_of_labels(name: str) -> bool:
+    return is_name_of(name, "label") or is_name_of(_one(name), "label")
+
+
+def with_field(records: Records, field: str) -> list[dict[str, Any]]:
+    """Return a record for each dictionary that has a field, in a list of each record, whose own values it has, too.
+
+    Records are as they are where they have the field themselves.
+    """
+    found = []
+    for record in records:
+        inner = [value for value in record.values() if _are_records(value) and any(field in part for part in value)]
+        if field in record or len(inner) != 1:
+            found.append(dict(record))
+        else:
+            found += [_own(record) | {str(name): value for name, value in part.items()} for part in inner[0]]
+    return found
+
+
 def places_in(records: Records) -> list[str]:
     """Return the places of single values in dictionaries that most records have, such as ``output.parsed.label``."""
     found = Counter(place for record in records for place in _places(record))
@@ -270,8 +322,11 @@ def _flat(record: Mapping[str, Any], own: dict[str, Any], what: str, number: int
         str(name): value for name, value in record.items() if str(name) not in own and not _describes(str(name), value)
     }
     for name, value in nested.items():
-        if _of_annotations(name) and isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
+        if _of_annotations(name) and _are_records(value):
             return [own | {_named_in(name, key): v for key, v in _own(each).items()} for each in value]
+    for name, value in nested.items():
+        if isinstance(value, Mapping) and any(plain(str(key)) in CONTENT for key in value):
+            continue
         if _of_annotations(name) and isinstance(value, Mapping) and value and all(map(_has_label, value.values())):
             return [own | _own(each) | {"worker": worker} for worker, each in value.items()]
         if _of_annotations(name) and isinstance(value, Mapping) and all(_is_scalar(v) for v in value.values()):

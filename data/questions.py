@@ -17,7 +17,7 @@ from .kinds import order_of_all
 QUESTION = "question"
 """The column of questions in tables that are made of annotations, and the level of their index."""
 
-NAMES = (QUESTION, "aspect", "dimension", "criterion", "criteria")
+NAMES = (QUESTION, "aspect", "dimension", "criterion", "criteria", "metric", "attribute")
 """Names that a column of questions may have."""
 
 SHARED = "all questions"

@@ -82,7 +82,9 @@ def wide_roles(
     values = _few_values(table[free])
     if columns is None:
         shared = [name for name, found in values.items() if not found or shares(found, name, values)]
+        shared = [name for name in shared if not _is_beside(name, values)]
         found = shared if sum(bool(values[name]) for name in shared) > 1 else []
+        _refuse_two_kinds(what, {name: values[name] for name in found if values[name]})
         of_all = not found or _same_total(counts)
         asked = {name: counts[name] for name in (counts if of_all else found) if name in counts}
         if asks and len(asked) > 1 and asked.keys() >= set(found) and (why := like_counts(asked)):
@@ -96,6 +98,41 @@ def wide_roles(
         return None
     others = tuple(name for name in names if name not in (task, gold, *found))
     return Wide(str(task), tuple(name for name in names if name in found), gold, others)
+
+
+def _is_beside(name: str, values: Mapping[str, set[Hashable]]) -> bool:
+    """Whether a column is called after another, as ``ann_confidence`` after ``ann``, and has none of its values."""
+    return any(
+        other != name
+        and not (found & values[name])
+        and re.match(rf"{re.escape(other)}[ _.-]|.*[ _.-]{re.escape(other)}$", name)
+        for other, found in values.items()
+        if found
+    )
+
+
+def _refuse_two_kinds(what: str, values: Mapping[str, set[Hashable]]) -> None:
+    """Refuse columns of which several have some labels and several others quite other ones, such as sureness.
+
+    Raises:
+        AnnotationError: there are; the message names them.
+    """
+    groups: list[tuple[list[str], set[Hashable]]] = []
+    for name, found in values.items():
+        alike = [group for group in groups if group[1] & found]
+        names = [*(each for group in alike for each in group[0]), name]
+        groups = [group for group in groups if group not in alike]
+        groups.append((names, found.union(*(group[1] for group in alike))))
+    groups = [group for group in groups if len(group[0]) > 1]
+    if len(groups) > 1:
+        said = " and ".join(
+            f"{', '.join(map(repr, names[:3]))} have {', '.join(map(repr, sorted(found, key=str)[:3]))}"
+            for names, found in groups[:2]
+        )
+        raise AnnotationError(
+            f"{what}: {said}, and no value in common, so that they are not all workers' labels; leave out the columns "
+            "that are something else, or say columns='workers'"
+        )
 
 
 def workers_or_classes(what: str, names: Sequence[str], why: str, are: str = "columns") -> AnnotationError:

@@ -7,10 +7,22 @@ from typing import Any
 
 import pandas as pd
 
-from ..column_names import NAMES, is_identifier, likely_columns, missing_column, named_for, one_column, stem
+from ..column_names import (
+    CONTENT,
+    COUNTS,
+    NAMES,
+    is_identifier,
+    likely_columns,
+    missing_column,
+    named_for,
+    one_column,
+    plain,
+    stem,
+)
+from ..comparison_columns import two_sides
 from ..description import count_text
 from ..errors import AnnotationError
-from ..questions import names_questions
+from ..questions import MOST_QUESTIONS, QUESTION, names_questions
 from ..text import convert_text
 
 ROLES = tuple(NAMES)
@@ -79,8 +91,17 @@ def find_roles(
     free = [name for name in names if name not in found.values()]
     unknown = [role for role in NEEDED if role not in found and role not in names and not named_for(role, free)]
     taken = [found.get(role) or (role if role in names else next(iter(named_for(role, free)), None)) for role in ROLES]
+    if table is not None and unknown == ["worker"] and given.get("count") is None:
+        counts = [name for name in names if COUNTS.fullmatch(plain(name)) and name not in taken]
+        if counts:
+            raise AnnotationError(
+                f"{what} has no column of workers, and {counts[0]!r} seems to say how many annotations a row stands "
+                f"for: say worker=None and count={counts[0]!r}, or which column names the workers by worker='COL'"
+            )
     likely = {} if table is None or not unknown else likely_columns(table[names], unknown, taken)
-    asked = [] if table is None or "label" not in unknown else _alike(table[[n for n in names if n not in taken]])
+    others = [name for name in names if name not in taken]
+    are_answers = table is not None and "label" in unknown and two_sides(names) is None
+    asked = _alike(table[others]) if are_answers and table is not None else []
     wide = f" Where each of the columns answers a question about the task: question={asked}." * (len(asked) > 1)
     if likely or len(unknown) > 1:
         lacking = missing_column(unknown[0], unknown[0], listed, what, others=unknown[1:], likely=likely, taken=taken)
@@ -136,6 +157,52 @@ def with_task_of_questions(roles: Roles, table: pd.DataFrame, what: str, taken: 
         f"{what}: {question!r} may be the task, or a question that is asked about each of another column: say "
         f"task={question!r}, or {asked} with question={question!r}"
     )
+
+
+def with_repeated_content(roles: Roles, table: pd.DataFrame) -> Roles:
+    """Return the roles with a column of contents as task, where a column "id" was taken that has another in each row.
+
+    It is one such as "question" or "text", each of whose values several workers annotated, and each once.
+    """
+    if roles.worker is None or plain(roles.task) != "id" or table[roles.task].duplicated().any():
+        return roles
+    for name in table.columns:
+        if plain(str(name)) in CONTENT and name not in (roles.label, roles.worker, roles.gold):
+            known = table[[name, roles.worker]].dropna().astype(str)
+            if len(known) >= REPEATED * known[name].nunique() and not known.duplicated().any():
+                return replace(roles, task=str(name), guessed=tuple(dict.fromkeys(["task", *roles.guessed])))
+    return roles
+
+
+def with_questions_of_content(roles: Roles, table: pd.DataFrame) -> tuple[Roles, pd.DataFrame, list[str]]:
+    """Return the roles and the table with a task for each pair of a content and a question, and the two columns.
+
+    Where more questions are asked about the tasks than would be asked about each, as about pictures, they are not the
+    same question asked of all. Without such the roles and the table are as they were, and no columns are returned.
+    """
+    worker = [] if roles.worker is None else [roles.worker]
+    for name in table.columns:
+        if stem(str(name)) != QUESTION or name in (roles.task, roles.label, roles.worker, roles.gold):
+            continue
+        known = table[[roles.task, name, *worker]].dropna().astype(str)
+        pairs, cells = known[[roles.task, name]].drop_duplicates(), known.drop_duplicates()
+        is_of_tasks = pairs[name].nunique() > MOST_QUESTIONS and pairs[roles.task].duplicated().any()
+        if is_of_tasks and len(cells) >= NEARLY * len(known):
+            both = f"{roles.task} | {name}"
+            of_both = table[roles.task].astype(str) + " | " + table[name].astype(str)
+            table = table.assign(**{both: of_both.where(table[[roles.task, name]].notna().all(axis=1))})
+            guessed = tuple(dict.fromkeys(["task", *roles.guessed]))
+            return replace(roles, task=both, guessed=guessed), table, [roles.task, str(name)]
+    return roles, table, []
+
+
+def count_column(roles: Roles, table: pd.DataFrame) -> str | None:
+    """Return the column that says how many annotations a row stands for, where no worker is named; None without one."""
+    if roles.worker is not None or table[[roles.task, roles.label]].duplicated().any():
+        return None
+    free = [str(name) for name in table.columns if COUNTS.fullmatch(plain(str(name))) and name != roles.label]
+    whole = [name for name in free if pd.to_numeric(table[name], errors="coerce").mod(1).eq(0).all()]
+    return whole[0] if len(whole) == 1 else None
 
 
 def _may_be_asked_about(known: pd.DataFrame, name: str, question: str, worker: list[str]) -> bool:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ..abstentions import abstentions_of
 from ..annotations import Annotations
-from ..column_names import missing_column
+from ..column_names import is_name_of, missing_column
 from ..columns import Where, missing_values, row_number
 from ..description import count_text
 from ..errors import AnnotationError, check_name, truth_value, warn
@@ -23,8 +23,8 @@ from ..excel import EXCEL, read_excel
 from ..frames import is_frame, read_parquet_table, read_text_table, row_and_line
 from ..json_files import read_json
 from ..kinds import listed_classes
-from ..long import csv_fields, long_fields
-from ..nested import flat_records, places_in
+from ..long import csv_fields, long_fields, refuse_fractions
+from ..nested import flat_records, labels_in_lists, places_in, unnamed_labels, with_field
 from ..questions import names_questions, question_column
 from ..repeats import n_repeated
 from ..tags import tag_fields
@@ -36,7 +36,19 @@ from .eval_logs import NO_ANSWER, is_log, read_logs
 from .gathered import Held
 from .harness_logs import is_beside
 from .json_tools import read_mapping, read_records
-from .known_columns import INFER, Asked, Roles, find_roles, gold_column, gold_in, left_out, with_task_of_questions
+from .known_columns import (
+    INFER,
+    Asked,
+    Roles,
+    count_column,
+    find_roles,
+    gold_column,
+    gold_in,
+    left_out,
+    with_questions_of_content,
+    with_repeated_content,
+    with_task_of_questions,
+)
 from .llm_judge import ERROR, are_judged_pairs, pairs_judged
 from .opening import (
     PARQUET,
@@ -76,6 +88,7 @@ OPTIONS = (
     "missing",
 )
 SEVERAL = ("refuse", "leave_out")
+SHOWN = 5  # columns that are named of those read
 MOST_KINDS = 20  # values of a column that tells a worker's annotations to a task apart, such as a temperature
 ACCEPTED = "CSV or TSV, Parquet, Excel, JSON, JSON Lines, and what annotation tools export as one of these"
 
@@ -376,17 +389,26 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
     roles = find_roles(
         [*names, "label"] if answers else names, asked.roles, what, None if answers else frame, table.places
     )
+    of_task: list[str] = []
     if asked.looks:
+        if asked.task == INFER:
+            roles = with_repeated_content(roles, frame)
         roles = with_task_of_questions(roles, frame, what, [asked.count, asked.options.get("when")])
         taken = (roles.worker, roles.label, roles.seconds, roles.gold)
         question = question_column(frame, roles.task, taken)
+        if asked.task == INFER and question is None and not answers:
+            roles, frame, of_task = with_questions_of_content(roles, frame)
+            table = replace(table, frame=frame)
     if answers:
         roles, questions = replace(roles, gold=None), f"a column for each of {len(answers)} questions"
     else:
         questions = "" if question is None else f"question {question!r}"
     truth, said_gold = gold_in(frame, roles, asked.gold, question if questions and not answers else None)
     columns = {"question": question} if question is not None else {}
-    columns |= {"task": roles.task, "worker": roles.worker, "label": roles.label, "count": asked.count}
+    count = count_column(roles, frame) if asked.count is None and not answers else asked.count
+    if count != asked.count:
+        questions = ", ".join(filter(None, (questions, f"count {count!r}")))
+    columns |= {"task": roles.task, "worker": roles.worker, "label": roles.label, "count": count}
     columns["seconds"] = None if asked.seconds is None or roles.worker is None else roles.seconds
     options = {**columns, **asked.options, "gold": truth, "skip_blank": True}
     if path is None:
@@ -396,7 +418,8 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
         fields = csv_fields(path, asked.separator, options, asked.encoding or encoding_of(path), frame)
     apart = "" if question is not None else _telling_apart(frame, roles)
     said = ", ".join(filter(None, (roles.said(), questions)))
-    used = [roles.task, roles.worker, roles.label, columns["seconds"], asked.count, asked.options.get("when")]
+    used = [roles.task, roles.worker, roles.label, columns["seconds"], count, asked.options.get("when")]
+    used += of_task
     used += [question, *answers, (gold_column(frame, asked.gold) or roles.gold) if said_gold else None]
     return _with_said(Annotations(**fields), what, said, said_gold, apart, left_out(frame.columns, used))
 
@@ -420,7 +443,7 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
     if not isinstance(content, list) or not all(isinstance(record, Mapping) for record in content):
         raise AnnotationError(f"{what}: a list of records, or a dictionary {{task: {{worker: label}}}}, is needed")
     if asked.tags is not None and content:
-        return _from_table(Table(pd.DataFrame(content), what), asked)
+        return _from_table(Table(pd.DataFrame(with_field(content, asked.tags)), what), asked)
     held = read_records(content, what, asked.question, path.stem)
     if held is not None:
         return _of_held(held, asked)
@@ -431,6 +454,19 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
         return counted
     of_pairs = are_judged_pairs(content[0])
     frame = pd.DataFrame(content if of_pairs else flat_records(content, what, list(asked.roles.values())))
+    no_label = asked.label == INFER and not any(is_name_of(str(name), "label") for name in frame.columns)
+    if no_label and (several := labels_in_lists(content)) is not None:
+        place, field, labels = several
+        if asked.worker in (INFER, None) and (rows := unnamed_labels(content, field)) is not None:
+            annotations, said = _from_table(Table(pd.DataFrame(rows), what), replace(asked, worker=None))
+            return (
+                annotations,
+                f"{said}; the lists in {field!r} have a label for each of several workers without a name",
+            )
+        raise AnnotationError(
+            f"{what}, {place}: {labels!r} is a list of labels, and an annotation has one; tags={field!r} takes each of "
+            "them for a question that is answered by yes or no"
+        )
     return _from_table(Table(frame, what, places=places_in(content)), asked)
 
 
@@ -531,11 +567,15 @@ def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Ann
     are_classes = asked.columns == "classes"
     names, truth = pd.Series(wide.columns, dtype=object), [] if wide.gold is None else [table[wide.gold]]
     labels = [names, *truth] if are_classes else [*(table[name] for name in wide.columns), *truth]
+    if not are_classes and listed_classes(asked.options) is None:
+        for name in wide.columns:
+            refuse_fractions(table[name], asked.options.get("abstain"), f"{what}, column {name!r}", row_number)
     if all(_is_text(column) for column in labels):
         labels = convert_labels(*labels)
     tasks = convert_text(table[wide.task])[0] if _is_text(table[wide.task]) else table[wide.task]
     said = f"{what}: a row for each task ({wide.task!r}) and a column for each of {len(wide.columns)} "
-    said += "classes, with vote counts" if are_classes else "workers"
+    shown = ", ".join(map(repr, wide.columns[:SHOWN])) + ", …" * (len(wide.columns) > SHOWN)
+    said += f"classes ({shown}), with vote counts" if are_classes else f"workers ({shown})"
     known = asked.truth
     if wide.gold is not None and (asked.infers_gold or gold_column(table, asked.gold) == wide.gold):
         given = zip(tasks.tolist(), labels.pop().tolist(), strict=True)

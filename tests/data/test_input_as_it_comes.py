@@ -129,7 +129,7 @@ def test_a_pivoted_table_has_its_tasks_in_the_index():
 
 @pytest.mark.parametrize("unknown", [["task"], ["worker"], ["label"], ["task", "worker", "label"], ["task", "label"]])
 def test_columns_of_unknown_names_are_asked_for_by_what_is_in_them(unknown, tmp_path):
-    odd = {"task": "Aufgabe", "worker": "Kollege", "label": "Urteil"}
+    odd = {"task": "Zadanie", "worker": "Osoba", "label": "Ocena"}
     frame = table().rename(columns={name: odd[name] for name in unknown})
     asked = ", ".join(f"{name}='{odd[name]}'" for name in unknown)
     with pytest.raises(cp.AnnotationError, match=rf"By what is in them: {asked}\?"):
@@ -151,9 +151,9 @@ def test_no_column_is_guessed_that_does_not_look_like_its_role():
 
 
 def test_a_column_of_one_value_and_one_of_another_in_every_row_are_of_no_role():
-    frame = table().rename(columns={"task": "Aufgabe", "worker": "Kollege", "label": "Urteil"})
+    frame = table().rename(columns={"task": "Zadanie", "worker": "Osoba", "label": "Ocena"})
     frame = frame.assign(Projekt="A7", Zeit=range(18))
-    with pytest.raises(cp.AnnotationError, match="By what is in them: task='Aufgabe', worker='Kollege', label='Urt"):
+    with pytest.raises(cp.AnnotationError, match="By what is in them: task='Zadanie', worker='Osoba', label='Oce"):
         cp.read(frame, tell=False)
 
 

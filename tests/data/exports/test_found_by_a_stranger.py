@@ -320,9 +320,10 @@ def test_the_one_list_whose_dictionaries_name_workers_and_labels_is_opened_whate
     assert cp.read(own).n_annotations == len(own)
 
 
-def test_more_questions_on_images_than_a_form_has_are_told_too(capsys):
+def test_more_questions_on_images_than_a_form_has_are_tasks_with_their_image(capsys):
     """As of visual question answering: a worker's three answers on an image are to three questions."""
     answers = ("yes", "no", "two")
     rows = [(f"i{i}", f"question {i}-{q}", w, answers[q]) for i in range(60) for q in range(3) for w in "ab"]
-    cp.read(pd.DataFrame(rows, columns=["image_id", "question", "worker", "answer"]))
-    assert "each with another 'question'" in capsys.readouterr().err
+    found = cp.read(pd.DataFrame(rows, columns=["image_id", "question", "worker", "answer"]))
+    assert (found.n_tasks, found.votes().max()) == (180, 2)
+    assert "task 'image_id | question'" in capsys.readouterr().err

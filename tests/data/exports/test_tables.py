@@ -295,13 +295,13 @@ def test_a_table_by_worker_is_known_by_its_column_of_workers_or_said_to_be_one()
 
 def test_all_columns_of_unknown_names_are_asked_for_at_once(tmp_path):
     """They were asked for one after the other, in three runs."""
-    path = tmp_path / "deutsch.csv"
-    path.write_text("Aufgabe;Prüfer;Bewertung\n1;Ann;gut\n1;Bob;gut\n")
+    path = tmp_path / "polski.csv"
+    path.write_text("Zadanie;Osoba;Ocena\n1;Ann;gut\n1;Bob;gut\n")
     message = r"no column 'task'; .* Say which columns name what by task='COL', worker='COL' and label='COL'\."
     with pytest.raises(AnnotationError, match=message):
         cp.read(path)
     with pytest.raises(AnnotationError, match=r"by worker='COL' and label='COL'\.|no column 'worker'"):
-        cp.read(path, task="Aufgabe")
+        cp.read(path, task="Zadanie")
 
 
 def test_places_in_dictionaries_are_listed_where_a_column_is_lacking_and_the_likely_one_is_named(tmp_path):

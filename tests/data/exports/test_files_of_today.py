@@ -1,0 +1,210 @@
+"""Files as people have them today, each of which was read as something else without a word, or refused without help."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.data.errors import AnnotationWarning
+
+
+def written(tmp_path, frame, separator=","):
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False, sep=separator)
+    return path
+
+
+def read(tmp_path, frame, **options):
+    return cp.read(written(tmp_path, frame), tell=False, **options)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("Aufgabe", "Annotator", "Bewertung"),
+        ("Bild", "Bewerter", "Kategorie"),
+        ("Tâche", "Annotateur", "Réponse"),
+        ("tarea", "anotador", "etiqueta"),
+    ],
+)
+def test_usual_words_of_other_languages_name_columns(tmp_path, names):
+    rows = [(f"t{i}", f"w{j}", "ab"[(i + j) % 2]) for i, j in product(range(4), range(3))]
+    annotations = cp.read(written(tmp_path, pd.DataFrame(rows, columns=names), ";"), tell=False)
+    assert (annotations.n_tasks, annotations.n_workers) == (4, 3)
+
+
+def test_many_questions_about_images_are_tasks_with_their_image(tmp_path):
+    rows = [
+        (f"{i % 40}.png", f"What is thing {i}?", f"u{j}", "yes" if i % 3 else "no")
+        for i, j in product(range(120), range(2))
+    ]
+    annotations = read(tmp_path, pd.DataFrame(rows, columns=["image_id", "question", "user_id", "answer"]))
+    assert annotations.n_tasks == 120
+    assert "7.png | What is thing 47?" in annotations.tasks
+    by_image = read(
+        tmp_path, pd.DataFrame(rows, columns=["image_id", "question", "user_id", "answer"]), task="image_id"
+    )
+    assert by_image.n_tasks == 40
+
+
+def test_an_id_that_numbers_the_rows_is_no_task_beside_a_question_that_several_answered(tmp_path):
+    rows = [(n, f"Is it {i}?", f"u{j}", "yes") for n, (i, j) in enumerate(product(range(5), range(3)))]
+    annotations = read(
+        tmp_path, pd.DataFrame(rows, columns=["id", "question", "user_id", "answer"]), classes=["yes", "no"]
+    )
+    assert list(annotations.tasks) == [f"Is it {i}?" for i in range(5)]
+
+
+@pytest.mark.parametrize("count", ["count", "n_votes"])
+def test_rows_that_stand_for_several_annotations_are_counted_so(tmp_path, count):
+    frame = pd.DataFrame({"id": [1, 1, 2, 2], "label": ["a", "b", "a", "b"], count: [3, 2, 0, 5]})
+    assert read(tmp_path, frame, worker=None).votes().tolist() == [[3, 2], [0, 5]]
+    with pytest.raises(cp.AnnotationError, match=f"worker=None and count='{count}'"):
+        read(tmp_path, frame)
+
+
+@pytest.mark.parametrize("name", ["metric", "attribute"])
+def test_scores_by_metric_are_questions(tmp_path, name):
+    rows = [(i, f"w{j}", what, 1 + (i + j) % 3) for i, j, what in product(range(4), range(2), ["fluent", "true"])]
+    annotations = read(tmp_path, pd.DataFrame(rows, columns=["sample", "judge", name, "score"]))
+    assert list(annotations.questions) == ["fluent", "true"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "in_order"),
+    [
+        (["Agree", "Strongly agree", "Neutral", "Disagree"], ["Disagree", "Neutral", "Agree", "Strongly agree"]),
+        (["often", "never", "always"], ["never", "often", "always"]),
+        (["100%", "20%", "0%"], ["0%", "20%", "100%"]),
+    ],
+)
+def test_words_of_a_scale_are_told_of_with_their_order(tmp_path, labels, in_order):
+    rows = [(i, f"w{j}", labels[(i + j) % len(labels)]) for i, j in product(range(6), range(3))]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    with pytest.warns(AnnotationWarning) as caught:
+        read(tmp_path, frame)
+    assert any(f"ordered={in_order!r}" in str(each.message) for each in caught)
+    assert list(read(tmp_path, frame, ordered=in_order).classes) == in_order
+
+
+def test_names_without_an_order_are_not_told_of(tmp_path, recwarn):
+    rows = [(i, f"w{j}", ["positive", "good", "cat"][(i + j) % 3]) for i, j in product(range(6), range(3))]
+    read(tmp_path, pd.DataFrame(rows, columns=["task", "worker", "label"]))
+    assert not [each for each in recwarn if "scale" in str(each.message)]
+
+
+def test_two_winners_of_a_comparison_are_refused_with_how_to_read_one(tmp_path):
+    rows = [
+        (f"p{i}", "x", "y", f"j{j}", "AB"[(i + j) % 2], ["A", "B", "tie"][i % 3])
+        for i, j in product(range(6), range(2))
+    ]
+    frame = pd.DataFrame(rows, columns=["prompt", "model_a", "model_b", "judge", "winner_helpful", "winner_safe"])
+    with pytest.raises(cp.AnnotationError, match=r"'winner_helpful' and 'winner_safe'.*label='winner_helpful'"):
+        read(tmp_path, frame)
+    one = read(tmp_path, frame, label="winner_safe")
+    assert one.votes().sum(0).tolist() == [4, 4, 4]
+
+
+def test_several_labels_at_once_are_refused_with_their_place_and_read_as_tags():
+    records = [
+        {
+            "id": i,
+            "annotations": [{"annotator": who, "labels": ["a", "b"][: 1 + (i + j) % 2]} for j, who in enumerate("xy")],
+        }
+        for i in range(4)
+    ]
+    with pytest.raises(cp.AnnotationError, match=r"record 0, annotations\[0\].labels: \['a'\].*tags='labels'"):
+        cp.read(records)
+    tags = cp.read(records, tags="labels", tell=False)
+    assert list(tags.questions) == ["a", "b"]
+    assert tags.of_question("b").votes().sum(0).tolist() == [4, 4]
+
+
+DAYS = 1.7e9 + 86400 * np.arange(6)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"), [(2, 0, "unknown"), (4, -1, "unknown"), (3, 1.7e12, "another unit than most")]
+)
+def test_a_time_that_is_none_or_of_another_unit_is_refused_with_its_row(place, value, said):
+    when = np.array(DAYS)
+    when[place] = value
+    frame = pd.DataFrame({"task": [1, 1, 2, 2, 3, 3], "worker": ["a", "b"] * 3, "label": ["x", "y"] * 3, "when": when})
+    with pytest.raises(cp.AnnotationError, match=f"column 'when', row {place}.*{said}"):
+        cp.Annotations.from_frame(frame, when="when")
+    numbered = cp.Annotations.from_frame(frame.assign(when=range(6)), when="when")
+    assert numbered.when.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_an_annotation_given_again_at_another_time_is_no_table_appended_to_itself(recwarn):
+    frame = pd.DataFrame({"task": [1, 1, 2, 2], "worker": ["a", "b", "a", "b"], "label": ["x", "y", "x", "y"]})
+    frame = pd.concat([frame, frame], ignore_index=True).assign(when=1.7e9 + np.arange(8))
+    cp.Annotations.from_frame(frame, when="when")
+    assert not [each for each in recwarn if "appended" in str(each.message)]
+    with pytest.warns(AnnotationWarning, match=r"appended.*keeps one of each"):
+        cp.Annotations.from_frame(frame)
+
+
+def test_what_the_first_annotations_leave_is_said_where_workers_changed_their_minds():
+    frame = pd.DataFrame({"task": [1, 1, 2], "worker": ["a", "a", "b"], "label": ["x", "y", "y"]})
+    frame = pd.concat([frame, frame], ignore_index=True)
+    with pytest.warns(AnnotationWarning, match="each worker's first for a task, 2 of 3 that differ"):
+        cp.Annotations.from_frame(frame)
+    with pytest.warns(AnnotationWarning):
+        assert cp.Annotations.from_frame(frame, repeats="first").n_annotations == 2
+
+
+def test_how_sure_workers_are_beside_their_labels_is_no_worker(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": range(20)})
+    for who in ("ann", "bob"):
+        frame[who] = rng.choice(["yes", "no"], 20)
+        frame[f"{who}_confidence"] = rng.integers(1, 6, 20)
+    annotations = read(tmp_path, frame)
+    assert list(annotations.workers) == ["ann", "bob"]
+    assert list(annotations.classes) == ["no", "yes"]
+    sureness = frame.rename(columns={"ann_confidence": "sure1", "bob_confidence": "sure2"})
+    with pytest.raises(cp.AnnotationError, match=r"'ann', 'bob' have 'no', 'yes' and 'sure1', 'sure2' have"):
+        read(tmp_path, sureness)
+
+
+def test_models_whose_names_begin_alike_stay_workers(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": range(20)} | {name: rng.choice(["yes", "no"], 20) for name in ("gpt-4", "gpt-4-turbo")})
+    assert read(tmp_path, frame).n_workers == 2
+
+
+def test_means_below_a_pivoted_table_are_refused_with_their_row(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        [(f"t{i}", who, rng.choice([1, 2, 4])) for i, who in product(range(8), ["ann", "bob", "cy"])],
+        columns=["task", "worker", "score"],
+    )
+    pivot = rows.pivot_table(index="task", columns="worker", values="score", margins=True)
+    with pytest.raises(cp.AnnotationError, match=r"column 'ann', row 8: '.*' is a fraction"):
+        read(tmp_path, pivot.reset_index())
+
+
+def test_lists_of_labels_with_one_twice_are_of_workers_without_names():
+    records = [
+        {"id": i, "sentence": "…", "labels": labels} for i, labels in enumerate([[0, 1, 1], [1, 1, 1], [0, 0, 1]])
+    ]
+    annotations = cp.read(records, tell=False)
+    assert not annotations.named
+    assert annotations.votes().tolist() == [[1, 2], [0, 3], [2, 1]]
+
+
+def test_judges_of_an_answer_are_read_and_not_the_answer_that_they_judge():
+    records = [
+        {
+            "prompt_id": i,
+            "response": {"model": "m1", "text": "foo"},
+            "judgments": [{"judge": who, "score": 1 + (i + j) % 3} for j, who in enumerate(["gpt", "claude"])],
+        }
+        for i in range(5)
+    ]
+    annotations = cp.read(records, tell=False)
+    assert list(annotations.workers) == ["gpt", "claude"]
+    assert list(annotations.classes) == [1, 2, 3]

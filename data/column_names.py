@@ -49,6 +49,16 @@ COUNTS = re.compile(
 )
 """Names, as :func:`plain` has them, of columns that say how many equal annotations a row stands for."""
 
+CRITERIA = frozenset({
+    "accuracy", "accurate", "clarity", "clear", "coherence", "coherent", "completeness", "conciseness", "consistency",
+    "content", "correctness", "creativity", "depth", "engagement", "factuality", "faithfulness", "fluency", "fluent",
+    "grammar", "groundedness", "harmlessness", "harmless", "helpfulness", "helpful", "honesty", "honest",
+    "informativeness", "instructionfollowing", "naturalness", "originality", "overall", "quality", "readability",
+    "relevance", "relevant", "safety", "safe", "style", "tone", "toxicity", "truthfulness", "truthful", "usefulness",
+    "useful",
+})  # fmt: skip
+"""Names, as :func:`plain` has them, of what is judged of an answer, which are hardly those of workers or classes."""
+
 HARDLY_REPEATED = 0.9
 """Share of the rows from which on so many different values are hardly those of tasks, workers or labels."""
 
@@ -65,6 +75,12 @@ def stem(name: str) -> str:
     """Return a name in small letters and digits, without "id" or "name" at its end."""
     short = plain(name)
     return re.sub(r"(?<=.)(ids?|names?)$", "", short) or short
+
+
+def are_criteria(names: Iterable[object]) -> bool:
+    """Return whether two names or more are all those of criteria, and of no workers."""
+    names = list(names)
+    return len(names) > 1 and all(plain(str(name)) in CRITERIA for name in names)
 
 
 def is_identifier(name: str) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .build import Rows
-from .column_names import CONTENT, is_name_of, plain
+from .column_names import CONTENT, are_criteria, is_name_of, plain
 from .columns import Column, encode
 from .errors import AnnotationError, check_name, warn
 from .ids import Ids
@@ -323,7 +323,12 @@ def _flat(record: Mapping[str, Any], own: dict[str, Any], what: str, number: int
     }
     for name, value in nested.items():
         if _of_annotations(name) and _are_records(value):
-            return [own | {_named_in(name, key): v for key, v in _own(each).items()} for each in value]
+            parts = [{_named_in(name, key): v for key, v in _own(each).items()} for each in value]
+            return [
+                own | part | given
+                for part, each in zip(parts, value, strict=True)
+                for given in _by_criterion(part, each)
+            ]
     for name, value in nested.items():
         if isinstance(value, Mapping) and any(plain(str(key)) in CONTENT for key in value):
             continue
@@ -332,6 +337,13 @@ def _flat(record: Mapping[str, Any], own: dict[str, Any], what: str, number: int
         if _of_annotations(name) and isinstance(value, Mapping) and all(_is_scalar(v) for v in value.values()):
             is_judges = _names(own, "worker") and not _names(own, "task")
             key = "task" if is_judges else "worker"
+            if not is_judges and are_criteria(value):
+                keys = [f"{name}.{each}" for each in value]
+                raise AnnotationError(
+                    f"{what}, record {number}: the keys {', '.join(map(repr, value))} of {name!r} are called as "
+                    f"criteria are, and no worker: say label={keys[0]!r} and worker=None to read one; or make a record "
+                    "of each with its 'criterion', 'label' and 'worker'"
+                )
             return [own | {key: each, "label": label} for each, label in value.items()]
     lists = {name: list(value) for name, value in nested.items() if isinstance(value, list | tuple)}
     beside = {name: value for name, value in lists.items() if _of_annotations(name) or is_name_of(_one(name), "worker")}
@@ -343,6 +355,22 @@ def _flat(record: Mapping[str, Any], own: dict[str, Any], what: str, number: int
         raise AnnotationError(f"{what}, record {number}: the lists are of different lengths: {said}")
     rows = zip(*beside.values(), strict=True)
     return [own | dict(zip(map(_one, beside), row, strict=True)) for row in rows]
+
+
+def _by_criterion(part: Mapping[str, Any], given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The labels of a worker by criterion, ``{"judge": "a", "scores": {"helpful": 4, "safe": 5}}``.
+
+    One empty dictionary is returned where the worker has a label itself, or no labels or several fields of them.
+    """
+    found = [value for name, value in given.items() if _are_labels(str(name), value)]
+    if (
+        _names(part, "label")
+        or not _names(part, "worker")
+        or len(found) != 1
+        or not all(map(_is_scalar, found[0].values()))
+    ):
+        return [{}]
+    return [{"criterion": str(key), "label": value} for key, value in found[0].items()]
 
 
 def _has_label(value: Any) -> bool:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from .agreement import krippendorff_alpha
 from .build import Rows, check_counts
-from .column_names import CONTENT, NAMES, is_name_of, missing_column, plain, stem
+from .column_names import CONTENT, NAMES, are_criteria, is_name_of, missing_column, plain, stem
 from .columns import Column
 from .errors import AnnotationError
 from .frames import as_frame, is_frame
@@ -84,6 +84,12 @@ def wide_roles(
         shared = [name for name, found in values.items() if not found or shares(found, name, values)]
         shared = [name for name in shared if not _is_beside(name, values)]
         found = shared if sum(bool(values[name]) for name in shared) > 1 else []
+        if len(found) > 1 and are_criteria(found):
+            raise AnnotationError(
+                f"{what}: the columns {', '.join(map(repr, found))} are called as criteria are, and no worker is "
+                f"named: say label={found[0]!r} and worker=None to read one, or columns='workers' where "
+                "they are workers"
+            )
         _refuse_two_kinds(what, {name: values[name] for name in found if values[name]})
         of_all = not found or _same_total(counts)
         asked = {name: counts[name] for name in (counts if of_all else found) if name in counts}

@@ -208,3 +208,30 @@ def test_judges_of_an_answer_are_read_and_not_the_answer_that_they_judge():
     annotations = cp.read(records, tell=False)
     assert list(annotations.workers) == ["gpt", "claude"]
     assert list(annotations.classes) == [1, 2, 3]
+
+
+def test_criteria_of_judges_in_records_are_questions():
+    records = [
+        {
+            "id": i,
+            "judges": [{"name": who, "scores": {"helpful": 1 + (i + j) % 3, "safe": 3}} for j, who in enumerate("xy")],
+        }
+        for i in range(4)
+    ]
+    annotations = cp.read(records, tell=False)
+    assert list(annotations.questions) == ["helpful", "safe"]
+    assert list(annotations.workers) == ["x", "y"]
+    assert annotations.of_question("safe").votes()[:, annotations.classes.index_of([3])[0]].tolist() == [2, 2, 2, 2]
+
+
+def test_criteria_are_no_workers(tmp_path):
+    records = [{"id": i, "scores": {"helpful": 1 + i % 3, "safe": 2}} for i in range(4)]
+    with pytest.raises(cp.AnnotationError, match=r"'helpful', 'safe' of 'scores'.*label='scores.helpful'"):
+        cp.read(records)
+    assert cp.read(records, label="scores.helpful", worker=None, tell=False).n_annotations == 4
+    frame = pd.DataFrame(
+        {"id": range(6), "Clarity": [1, 2, 3] * 2, "Fluency": [1, 2, 2] * 2, "Accuracy": [1, 3, 3] * 2}
+    )
+    with pytest.raises(cp.AnnotationError, match=r"'Clarity', 'Fluency', 'Accuracy'.*columns='workers'"):
+        read(tmp_path, frame)
+    assert read(tmp_path, frame, columns="workers").n_workers == 3

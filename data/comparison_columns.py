@@ -116,7 +116,8 @@ def _refuse_several(
     Raises:
         AnnotationError: there are.
     """
-    found = [name for name in free if _label(table, [name], words, abstain) is not None]
+    named = [name for name in free if any(word in plain(name) for word in WINNERS)]
+    found = [name for name in named if _label(table, [name], words, abstain) is not None]
     if len(found) > 1:
         raise AnnotationError(
             f"columns {' and '.join(map(repr, found))} each say which of {sides[0]!r} and {sides[1]!r} is better: say "

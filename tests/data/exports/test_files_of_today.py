@@ -235,3 +235,12 @@ def test_criteria_are_no_workers(tmp_path):
     with pytest.raises(cp.AnnotationError, match=r"'Clarity', 'Fluency', 'Accuracy'.*columns='workers'"):
         read(tmp_path, frame)
     assert read(tmp_path, frame, columns="workers").n_workers == 3
+
+
+def test_items_of_a_survey_are_no_comparison_of_the_first_two(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"participant": [f"p{j}" for j in range(5)]})
+    frame = frame.assign(**{f"item_{i}": rng.integers(1, 6, 5) for i in range(12)})
+    annotations = read(tmp_path, frame)
+    assert (annotations.n_tasks, annotations.n_workers) == (12, 5)
+    assert annotations.sides is None

@@ -221,6 +221,10 @@ def _is_doccano(record: Mapping[str, Any]) -> bool:
     given = record.get("annotations")
     if isinstance(given, list) and given:
         return all(isinstance(each, Mapping) and "label" in each and "user" in each for each in given)
+    if any(
+        isinstance(each, list) and is_name_of(str(name).removesuffix("s"), "worker") for name, each in record.items()
+    ):
+        return False  # a label of each of these workers
     return isinstance(record.get("label"), list) or isinstance(record.get("labels"), list)
 
 

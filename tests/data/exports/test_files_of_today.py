@@ -244,3 +244,11 @@ def test_items_of_a_survey_are_no_comparison_of_the_first_two(tmp_path):
     annotations = read(tmp_path, frame)
     assert (annotations.n_tasks, annotations.n_workers) == (12, 5)
     assert annotations.sides is None
+
+
+@pytest.mark.parametrize("names", ["annotators", "annotator_ids"])
+def test_lists_of_workers_and_their_labels_beside_a_text_are_read_by_place(names):
+    records = [{"id": i, "text": "…", names: ["a", "b", "c"], "labels": [0, i % 2, 1]} for i in range(4)]
+    annotations = cp.read(records, tell=False)
+    assert list(annotations.workers) == ["a", "b", "c"]
+    assert annotations.to_frame().query("worker == 'b'")["label"].tolist() == [0, 1, 0, 1]

@@ -114,13 +114,13 @@ def test_a_fit_without_worker_names_and_with_counts_is_that_in_memory(tmp_path):
 def pair(tmp_path_factory):
     """A streamed fit in many chunks, and the same in memory."""
     frame = table(3, n_tasks=200)
-    options = {"max_iterations": 40, "progress": False}
+    options = {"max_iterations": 40, "progress": False, "sweeps": 0}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(on_disk, "MOST_ROWS", 100)
         patch.setattr(on_disk, "LEAST_ROWS", 50)
         scan = written(tmp_path_factory.mktemp("scan"), frame)
         streamed = cp.fit("annotator_groups", scan, membership="worker", seed=1, **options)
-    expected = cp.fit("annotator_groups", in_memory(frame), membership="worker", seed=1, sweeps=0, **options)
+    expected = cp.fit("annotator_groups", in_memory(frame), membership="worker", seed=1, **options)
     return streamed, expected
 
 

@@ -212,6 +212,22 @@ class Ids(Sequence[Hashable]):
         return value if type(value) is self._kind else (type(value), value)
 
 
+def class_values(classes: pd.Index) -> np.ndarray:
+    """Return the classes as values of a column: whole numbers and truth values as NumPy has them, else objects.
+
+    >>> class_values(pd.Index([0, 1])).dtype, class_values(pd.Index(["no", "yes"])).dtype
+    (dtype('int64'), dtype('O'))
+
+    Args:
+        classes: K of them.
+
+    Returns:
+        ``(K,)``, of dtype int64, bool or object.
+    """
+    values = classes.to_numpy()
+    return values if values.dtype.kind in "ib" else classes.to_numpy(dtype=object)
+
+
 def typed(value: Hashable) -> tuple[type, Hashable]:
     """Return a value together with its type, and a tuple's parts with theirs: 1 and True are told apart."""
     return type(value), tuple(typed(part) for part in value) if isinstance(value, tuple) else value

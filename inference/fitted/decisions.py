@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ...data.errors import AnnotationError, real_number
+from ...data.ids import class_values
 from ...data.kinds import NOMINAL, Kind, quantile
 from ...data.questions import QUESTION
 from .intervals import INTERVAL, checked_tail
@@ -36,7 +37,8 @@ def decide(
         kind: the kind of the labels.
 
     Returns:
-        by task: label, probability, expected_cost.
+        by task: label (int64 or bool where all classes are, else object, as with ``abstain``), probability,
+        expected_cost.
 
     Raises:
         ValueError: for a threshold with more than two classes or with costs, costs of a wrong shape or below zero, or
@@ -53,7 +55,7 @@ def decide(
     expected = values @ matrix
     choice = expected.argmin(-1) if threshold is None else np.where(values[:, at] >= threshold, at, 1 - at)
     rows = np.arange(len(values))
-    labels = np.array(classes, dtype=object)[choice]
+    labels = class_values(probabilities.columns)[choice]
     cost, probability = expected[rows, choice], values[rows, choice]
     if abstain is not None:
         if isinstance(abstain, str) or not abstain >= 0:
@@ -64,10 +66,11 @@ def decide(
                 "less, or leave abstain out"
             )
         silent = cost > abstain
+        labels = labels.astype(object)
         labels[silent] = None
         cost, probability = np.where(silent, abstain, cost), np.where(silent, np.nan, probability)
     columns = {
-        "label": pd.Series(labels, probabilities.index, dtype=object),
+        "label": pd.Series(labels, probabilities.index, dtype=labels.dtype),
         "probability": probability,
         "expected_cost": cost,
     }
@@ -138,7 +141,7 @@ def expected_scores(probabilities: pd.DataFrame, kind: Kind, interval: float = I
         "expected": expected,
         "expected_low": np.minimum(low, expected),
         "expected_high": np.maximum(high, expected),
-        "median": probabilities.columns.to_numpy()[quantile(posterior, 0.5)],
+        "median": class_values(probabilities.columns)[quantile(posterior, 0.5)],
     }
     return pd.DataFrame(columns, index=probabilities.index)
 

@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 from jax import Array
 
+from ...data.ids import class_values
 from ..densities.enumerated import density
 from ..densities.programs import compiled
 from ..engines.coordinates import coordinates_near, origin, place
@@ -221,8 +222,8 @@ def mode_labels(fitted: Fitted) -> pd.DataFrame:
     """By task on which the modes differ its label in each: see ``fit.mode_labels``."""
     modes = fitted.outcome.modes
     labels = np.zeros((1, fitted.annotations.n_tasks), int) if modes is None else np.asarray(modes.labels)
-    classes = np.empty(fitted.annotations.n_classes, object)
-    classes[:] = list(fitted.annotations.classes)
+    classes = class_values(fitted.annotations.classes.to_index())
     tasks = np.flatnonzero((labels != labels[0]).any(0))
     index = fitted.annotations.tasks.to_index("task")[tasks]
-    return pd.DataFrame(classes[labels[:, tasks].T], index, pd.Index(names(len(labels)), name="mode"), dtype=object)
+    columns = pd.Index(names(len(labels)), name="mode")
+    return pd.DataFrame(classes[labels[:, tasks].T], index, columns, dtype=classes.dtype)

@@ -11,6 +11,7 @@ from jax.scipy.special import logsumexp
 
 from ...data import Annotations
 from ...data.errors import whole_number
+from ...data.ids import class_values
 from ...models.parts.emissions import Emission
 from ...models.parts.kernels import kind_at, upto
 from ..densities.enumerated import Parameters
@@ -77,8 +78,7 @@ def task_scores(fit: Posterior | Fitted, *, replicates: int | None = None, seed:
     replicates = whole_number("replicates", replicates, least=1)
     rows = np.arange(annotations.n_tasks)
     second = np.argsort(-p, axis=-1, kind="stable")[:, 1]
-    classes = np.empty(annotations.n_classes, dtype=object)
-    classes[:] = list(annotations.classes)
+    classes = class_values(annotations.classes.to_index())
     n_annotations = annotations.counts_by_kind().sum(-1)
     keys = keys_of(seed, replicates)
     each = []
@@ -92,7 +92,7 @@ def task_scores(fit: Posterior | Fitted, *, replicates: int | None = None, seed:
     columns: dict[str, Any] = {
         "annotations": n_annotations,
         **{str(name): labels[name] for name in labels},
-        "runner_up": pd.Series(classes[second], labels.index, dtype=object),
+        "runner_up": pd.Series(classes[second], labels.index, dtype=classes.dtype),
         "runner_up_probability": p[rows, second],
         "expected_entropy": expected,
         "ambiguity": now - expected,

@@ -76,6 +76,7 @@ def join_labels(fit: Posterior, table: Any, task: str | None = None, prefix: str
         row = int(np.flatnonzero(place < 0)[0])
         warn(f"{unknown} rows name tasks that the fit does not have, such as {given[row]!r} in row {row}")
     found = labels.take(np.maximum(place, 0)).set_axis(table.index)[list(JOINED)]
+    found = found.astype({"label": object}) if unknown else found  # a class that is a whole number stays one
     return table.assign(**{f"{prefix}{name}": found[name].where(place >= 0) for name in JOINED})
 
 

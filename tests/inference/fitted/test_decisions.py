@@ -88,3 +88,11 @@ def test_costs_that_are_no_table_are_refused_with_one_that_would_do():
     posterior = pd.DataFrame([[0.3, 0.7]], columns=["bad", "good"])
     with pytest.raises(ValueError, match=r"numbers is needed, .*pd\.DataFrame\(1\.0, index=\['bad'"):
         decide(posterior, costs={"bad": {"good": 5}})
+
+
+@pytest.mark.parametrize(("classes", "kind"), [([3, 4], "int64"), ([False, True], "bool"), (["3", "4"], "object")])
+def test_labels_have_the_type_of_the_classes_and_none_has_a_place_among_them(classes, kind):
+    probabilities = table([[0.1, 0.9], [0.55, 0.45]], classes)
+    assert decide(probabilities)["label"].dtype == kind
+    assert decide(probabilities)["label"].tolist() == [classes[1], classes[0]]
+    assert decide(probabilities, abstain=0.3)["label"].tolist() == [classes[1], None]

@@ -59,6 +59,15 @@ def test_rows_of_unknown_tasks_are_told_and_a_table_of_others_refused(fit):
         fit.join(pd.DataFrame({"thing": [999]}))
 
 
+def test_whole_numbers_stay_whole_beside_rows_of_unknown_tasks():
+    fit = cp.fit("majority_vote", [("t1", "ann", 3), ("t2", "ann", 4)], progress=False)
+    with pytest.warns(AnnotationWarning, match="t3"):
+        joined = fit.join(pd.DataFrame({"task": ["t2", "t3"]}))
+    assert joined["label"].isna().tolist() == [False, True]
+    assert joined["label"].iloc[0] == 4
+    assert type(joined["label"].iloc[0]) is int
+
+
 def test_label_studio_takes_predictions_with_the_tasks_data(fit, export, tmp_path):
     path = fit.write_labels(tmp_path / "out.json", to="label-studio", source=export)
     (first, *_) = content = json.loads(path.read_text())

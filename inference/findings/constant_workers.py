@@ -15,9 +15,10 @@ Where there are several questions about each task, each is looked at alone, too:
 all tasks may look at the others.
 
 Nobody is constant who chooses: a labelling function gives its class where its rule applies and abstains, or says
-nothing, elsewhere. So workers are left out who abstain in much of their annotations, and those whose tasks are of their
-class by the others more often than other tasks are. Nor is one who is only cautious: the few annotations of other
-classes agree with the majority more often than by chance.
+nothing, elsewhere. So nobody is whose tasks are of their class by the others more often than other tasks are; of
+workers who abstain in much of their annotations it has to be known that they are not, by so many tasks that a
+difference of a seventh would show. Nor is one who is only cautious: the few annotations of other classes agree with the
+majority more often than by chance.
 """
 
 from collections.abc import Iterable
@@ -41,6 +42,7 @@ TAIL = 1e-4  # of the binomial distribution, at which a worker is constant, divi
 TAIL_TOGETHER = 1e-6  # the same of all who give one class
 ALONE = 0.2  # tail of a worker's own from which nothing speaks for constancy
 CHOOSES = 3.0  # standard deviations by which more of a worker's tasks are of the own class than of all tasks
+SHOWS = 0.15  # of their tasks, by which as many standard deviations are less where it is known of abstainers
 CAUTIOUS = 0.05  # tail of the agreement of the few annotations of other classes
 MUCH = 0.15  # share of the annotations of all questions, or of one, from which constant workers are left out of a fit
 RULES = ("leave_out", "keep")
@@ -123,7 +125,7 @@ def _constant(annotations: Annotations, n_questions: int = 1) -> list[tuple[int,
     given, n_classes, n_workers = first_annotations(annotations), annotations.n_classes, annotations.n_workers
     counts = cross_counts((n_workers, n_classes), given.worker, given.label)
     n, own = counts.sum(1), counts.argmax(1)
-    suspect = (n >= FEWEST) & (counts.max(1) >= NEARLY * n) & ~_abstains(annotations)
+    suspect = (n >= FEWEST) & (counts.max(1) >= NEARLY * n)
     if not suspect.any() or suspect.all():
         return []
     of_suspect = suspect[given.worker]
@@ -139,7 +141,9 @@ def _constant(annotations: Annotations, n_questions: int = 1) -> list[tuple[int,
     n_known = np.bincount(worker[known], minlength=n_workers)
     n_same = np.bincount(worker[known & (said == mine)], minlength=n_workers)
     spread = np.sqrt(n_known * base[own] * (1 - base[own]))
-    suspect &= n_same - n_known * base[own] <= CHOOSES * spread
+    more = n_same - n_known * base[own]
+    suspect &= more <= CHOOSES * spread
+    suspect &= ~_abstains(annotations) | (more + CHOOSES * spread < SHOWS * n_known)
     other = known & (label != mine)
     n_other, agrees = np.bincount(worker[other], minlength=n_workers), other & (label == said)
     by_chance = np.bincount(worker[other], base[label[other]], n_workers)

@@ -152,3 +152,29 @@ def test_scores_of_those_left_out_are_missing_where_workers_have_a_quality_on_ea
     fit = cp.fit("one_coin", rubric(3, {(0, "tone"): 1}), quality="by_question", progress=False)
     missing = fit.workers["accuracy"].isna()
     assert missing[missing].index.tolist() == [("w0", "tone")]
+
+
+def rows(n, rates, labels, seed=0):
+    """By task and worker a label, or an abstention: −1, of two classes with the shares .5."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(2, size=n)
+    able = {
+        f"able{j}": np.where(rng.random(n) < 0.5, np.where(rng.random(n) < 0.75, truth, 1 - truth), -1) for j in "abcd"
+    }
+    one = {f"one{j}": np.where(rng.random(n) < rates[truth], labels, -1) for j in "abcd"}
+    gold = dict(enumerate(truth.tolist()))
+    return cp.Annotations.from_matrix(pd.DataFrame(able | one), abstain=[-1], gold=gold)
+
+
+def test_who_gives_one_class_to_any_half_of_the_tasks_is_constant():
+    crowd = rows(1_000, np.array([0.5, 0.5]), 0)
+    found = constant_workers(crowd)
+    assert [crowd.workers[int(j)] for j in found.workers] == ["onea", "oneb", "onec", "oned"]
+    fit = cp.fit("dawid_skene", crowd.without_gold(), progress=False)
+    kept = cp.fit("dawid_skene", crowd.without_gold(), constant_workers="keep", progress=False)
+    assert accuracy(fit, crowd) > accuracy(kept, crowd) + 0.1
+
+
+@pytest.mark.parametrize(("n", "rates"), [(1_000, [0.6, 0.3]), (1_000, [0.04, 0.02]), (60, [0.5, 0.5])])
+def test_who_abstains_is_not_constant_where_the_tasks_are_chosen_or_too_few_tell(n, rates):
+    assert not len(constant_workers(rows(n, np.array(rates), 0)).workers)

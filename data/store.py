@@ -24,6 +24,7 @@ from .scan import Scan
 
 BY_TASK = ("rows",)  # arrays with a value for each task
 BLOCK = 2**22  # tasks that are looked at together where batches are planned
+RUNS = 64  # of tasks that follow each other, of which a sample is
 
 
 class Slice(NamedTuple):
@@ -104,15 +105,30 @@ class Store:
         worker = none if self.named else None
         return Annotations(none, worker, none, None, None, None, None, Ids(), workers, classes, kind=self.kind)
 
-    def annotations(self) -> Annotations:
-        """Return all annotations in memory, whose tasks are numbers in the order that they have on the disk."""
-        rows, tasks = slice(0, self.n_rows), slice(0, self.n_tasks)
+    def annotations(self, n_rows: int | None = None) -> Annotations:
+        """Return annotations in memory: all of them, or of evenly spaced runs of tasks.
+
+        Args:
+            n_rows: about how many rows at the most; None for all of them.
+        """
+        ends = np.append(0, self._read("rows", slice(0, self.n_tasks)).cumsum(dtype=np.int64))
+        runs = [slice(0, self.n_tasks)]
+        if n_rows is not None and n_rows < self.n_rows:
+            firsts = np.linspace(0, self.n_tasks, min(RUNS, self.n_tasks), endpoint=False).astype(int)
+            length = max(1, int(n_rows / self.n_rows * self.n_tasks / len(firsts)))
+            runs = [slice(first, first + length) for first in firsts.tolist()]
+        parts = [Slice(run, slice(int(ends[run.start]), int(ends[run.stop]))) for run in runs]
+
+        def column(name: str) -> np.ndarray:
+            return np.concatenate([self._read(name, part.rows) for part in parts])
+
+        per_task = np.concatenate([np.diff(ends[run.start : run.stop + 1]) for run in runs])
         return self.names().replace(
-            task=np.repeat(np.arange(self.n_tasks, dtype=np.int32), self._read("rows", tasks)),
-            worker=self._read("worker", rows).astype(np.int32) if self.named else None,
-            label=self._read("label", rows).astype(np.int32),
-            count=None if self.once else self._read("count", rows).astype(np.float32),
-            tasks=Ids.range(self.n_tasks),
+            task=np.repeat(np.arange(len(per_task), dtype=np.int32), per_task),
+            worker=column("worker").astype(np.int32) if self.named else None,
+            label=column("label").astype(np.int32),
+            count=None if self.once else column("count").astype(np.float32),
+            tasks=Ids([name for part in parts for name in self.task_values(part).to_pylist()]),
         )
 
     def plan(self, n_rows: int) -> Plan:

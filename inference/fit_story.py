@@ -232,7 +232,7 @@ def _fit_files(
     if method == "em" and step == EXACT:
         fitted = averaged_from_files(fitted)
     fitted = fitted.replace(stored_sums=fitted.label_sums)
-    return fitted.replace(findings=look_at(fitted))
+    return fitted.replace(findings=look_at(fitted.in_memory or fitted))
 
 
 def _refuse_unused_by_files(settings: EMSettings | SVISettings, step: str) -> None:

@@ -100,11 +100,11 @@ class Fit(Posterior):
     def workers(self) -> pd.DataFrame:
         """By worker: annotations, whether to review and the reason, accuracy and more, with 90 % intervals.
 
-        Whom to review, and why, is by :func:`.review.review`, of annotations in memory; the scores are
+        Whom to review, and why, is by :func:`.review.review`, of many annotations in files by a sample; the scores are
         :meth:`worker_scores`.
         """
-        scores = self.worker_scores()
-        return scores if self.on_disk else with_review(scores, self)
+        scores, here = self.worker_scores(), self.in_memory
+        return scores if here is None else with_review(scores, here)
 
     @cached_property
     def tasks(self) -> pd.DataFrame:

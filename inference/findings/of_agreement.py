@@ -109,10 +109,10 @@ def constant_workers(of: Labels) -> Iterator[Said]:
 
 @check("not_looked_at", "crowd", needs={"story"})
 def not_looked_at(of: Fitted) -> Iterator[Said]:
-    """Annotations that stay on the disk, of which the checks on crowds were not made."""
+    """Annotations that stay with another engine, of which the checks on crowds were not made."""
     if of.files is not None:
         yield Said(
-            "the annotations stay on the disk, and it was not looked whether workers agree beyond chance, give one "
+            "the annotations stay where they are, and it was not looked whether workers agree beyond chance, give one "
             "class always, or copy each other",
             "fit some of the tasks in memory to see",
             severity="note",

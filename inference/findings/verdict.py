@@ -42,11 +42,12 @@ MANY = 1 / 3  # of the annotations, from which those of workers to be reviewed a
 UNLIKELY = 0.05  # the probability by chance of a difference that is said
 TO_LABEL = 20  # tasks of which true labels are asked for
 
-Trust = Literal["yes", "with care", "no"]
+Trust = Literal["yes", "with care", "no", "unknown"]
 HEADLINES: dict[Trust, str] = {
     "yes": "This crowd can be trusted",
     "with care": "This crowd can be trusted with care",
     "no": "This crowd cannot be trusted without gold labels",
+    "unknown": "Whether this crowd can be trusted was not looked at",
 }
 
 UNSEEN = "Errors that most of them share show in no annotations; a few gold labels tell."
@@ -125,7 +126,8 @@ class Verdict:
 def verdict(of: Posterior) -> Verdict:
     """Return the verdict on a fit of a story, an average, or labels by a rule.
 
-    Of a fit whose annotations stay on the disk it has the labels' certainty and what the findings say.
+    Of a fit whose annotations stay on the disk it has the labels' certainty, and of findings and workers what all of
+    them, or a sample, say.
     """
     all_found = findings(of)
     warnings = all_found.warnings
@@ -134,14 +136,11 @@ def verdict(of: Posterior) -> Verdict:
     why = [clause(each.sentence if each.story else each.text) for each in warnings]
     if trust == "yes" and (noted := [each for each in all_found if each.code in NOTED]):  # of few tasks a note
         trust, why = "with care", [clause(each.sentence) for each in noted]
-    if not of.on_disk:
-        against, gap = _against_gold(of)
-        trust = "no" if gap > FAR else "with care" if against and trust == "yes" else trust
-        why = [*against, *why]
     if of.on_disk:
-        n, sure = of.source.n_tasks, int(of.fitted.label_sums.sure)
-        why = why or ["No check warns; whether workers agree beyond chance was not looked at in files."]
-        return Verdict(trust, tuple(why), (_how_many(n, n - sure, of.source),), (), ())
+        return _of_files(of, trust, why)
+    against, gap = _against_gold(of)
+    trust = "no" if gap > FAR else "with care" if against and trust == "yes" else trust
+    why = [*against, *why]
     annotations = of.annotations
     unsure = annotations.n_tasks - n_sure(of)
     if trust == "yes" and unsure > MOST * annotations.n_tasks:
@@ -165,6 +164,21 @@ def verdict(of: Posterior) -> Verdict:
         points = f"{100 * gap:.0f} percentage points"
         labels = (f"By the gold tasks the probabilities are too high by {points}, so that more are doubtful.", *labels)
     return Verdict(trust, tuple(why), labels, workers, (*_other_way(of), *_next(annotations)))
+
+
+def _of_files(of: Posterior, trust: Trust, why: list[str]) -> Verdict:
+    """The verdict on a fit of files, whose findings are of all annotations or of a sample."""
+    source, here = of.source, of.in_memory
+    labels = (_how_many(source.n_tasks, source.n_tasks - int(of.fitted.label_sums.sure), source),)
+    if here is None:
+        untold = ["Its annotations stay where they are, so that no check looked at them."]
+        return Verdict("unknown" if trust == "yes" else trust, tuple(why or untold), labels, (), ())
+    if trust == "yes" and source.named and (share := _to_review(here)) >= MANY:
+        trust, why = "with care", [f"Workers who are to be reviewed gave {share:.0%} of the annotations.", *why]
+    why = why or [_agreement(here), UNSEEN]
+    if here.annotations.n_tasks < source.n_tasks:
+        why.append(f"Checks looked at {here.annotations.n_tasks:,} of {source.n_tasks:,} tasks.")
+    return Verdict(trust, tuple(why), labels, _workers(here), ())
 
 
 def _against_gold(of: Posterior) -> tuple[list[str], float]:
@@ -214,7 +228,8 @@ def _how_many(n: int, unsure: int, annotations: Annotations | Files) -> str:
     if not unsure:
         return f"None of {count_text(n, 'label')} is doubtful: each has a probability of at least {SURE}{what}."
     verb = "is" if unsure == 1 else "are"
-    return f"{unsure:,} of {count_text(n, 'label')} {verb} doubtful, of a probability below {SURE}{what} (labels.csv)."
+    where = "labels" if isinstance(annotations, Files) else "labels.csv"
+    return f"{unsure:,} of {count_text(n, 'label')} {verb} doubtful, of a probability below {SURE}{what} ({where})."
 
 
 def _labels(of: Posterior) -> tuple[str, ...]:

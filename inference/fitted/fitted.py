@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 AROUND = (25, 200)  # draws around a point, at the least and at the most
+LOOKED_AT = 2**17  # rows of files that views are of which a sample serves, at the most, about
 NUMBERS = 2e7  # of parameters and annotations in all of these draws, about
 TOO_NARROW = (
     "intervals around the point are too narrow: hardly a step from it was accepted, so most draws stayed near it; "
@@ -100,6 +101,20 @@ class Fitted:
     def files(self) -> Files | None:
         """The files that have the annotations; None where these are in memory."""
         return self.source if isinstance(self.source, Files) else None
+
+    @cached_property
+    def in_memory(self) -> Fitted | None:
+        """Itself, or of files the fit on all annotations, or on a sample of more than :data:`LOOKED_AT`.
+
+        It is for views that a sample serves; None where the files stay with another engine.
+        """
+        if self.files is None:
+            return self
+        annotations = self.files.sample(LOOKED_AT)
+        if annotations is None:
+            return None
+        is_whole = annotations.n_tasks == self.files.n_tasks
+        return self.replace(source=annotations, stored_posterior=self.stored_posterior if is_whole else None)
 
     @property
     def annotations(self) -> Annotations:

@@ -169,6 +169,14 @@ class Posterior:
         return isinstance(self.source, Files)
 
     @property
+    def in_memory(self) -> "Posterior | None":
+        """Itself, or of files what :attr:`.Fitted.in_memory` says of them."""
+        if not self.on_disk:
+            return self
+        fitted = self.fitted.in_memory
+        return None if fitted is None else Posterior.of(fitted)
+
+    @property
     def story(self) -> str:
         """The story's or the rule's name; of an average the stories that carry weight, the heaviest first."""
         if self.rule is not None:

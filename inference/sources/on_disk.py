@@ -112,6 +112,10 @@ class Files:
         """Return all annotations in memory, where they are no more rows than these; None of more."""
         return self.store.annotations() if self.store.n_rows <= n_rows else None
 
+    def sample(self, n_rows: int) -> Annotations | None:
+        """Return annotations in memory: all of them, or about so many rows of more; None where an engine keeps them."""
+        return self.store.annotations(n_rows)
+
     def n_by_worker(self) -> np.ndarray:
         """The number of annotations of each worker, ``(J,)``."""
         return self.store.n_by_worker

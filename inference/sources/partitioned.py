@@ -81,6 +81,8 @@ class Partitioned(Files):
     def all_of_few(self, n_rows: int) -> None:
         """Return None: the annotations stay with the engine."""
 
+    sample = all_of_few
+
     def sum(self, add: Callable[..., T], zero: T, given: tuple[Any, ...], join: Callable[[T, T], T]) -> T:
         """Return a sum over all batches; arguments are those of :func:`.sum_over_batches`.
 

@@ -259,9 +259,13 @@ def test_labels_that_dawid_and_skene_read_otherwise_are_said_of_a_real_crowd():
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
-def test_a_fit_of_a_scan_says_that_it_did_not_look_at_the_crowd(tmp_path):
+def test_a_fit_of_files_says_that_it_did_not_look_at_the_crowd_where_another_engine_keeps_them(tmp_path, monkeypatch):
     drawn("plain", 0).to_frame().to_parquet(tmp_path / "crowd.parquet")
-    fit = cp.fit("one_coin", cp.scan(str(tmp_path / "crowd.parquet")), progress=False)
+    scan = cp.scan(str(tmp_path / "crowd.parquet"))
+    assert not findings_of(cp.fit("one_coin", scan, progress=False), "not_looked_at")
+    monkeypatch.setattr("crowdppl.inference.sources.on_disk.Files.sample", lambda self, n_rows: None)
+    fit = cp.fit("one_coin", scan, progress=False)
     (finding,) = findings_of(fit, "not_looked_at")
     assert finding.severity == "note"
-    assert not findings_of(cp.fit("one_coin", drawn("plain", 0).without_gold(), progress=False), "not_looked_at")
+    assert fit.verdict.trust == "unknown"
+    assert "review" not in fit.workers

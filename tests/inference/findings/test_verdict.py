@@ -198,3 +198,47 @@ def test_without_names_nobody_is_reviewed():
     fit = cp.fit("majority_vote", cp.Annotations.from_frame(frame[["task", "label"]], worker=None), progress=False)
     assert len(fit.verdict.workers) == 1
     assert fit.verdict.sections["Labels"][0]
+
+
+def by_table(frame, folder):
+    frame.to_parquet(folder / "rows.parquet")
+    return cp.scan(folder / "rows.parquet")
+
+
+@pytest.mark.parametrize("shape", ["able", "noise", "constant", "copies"])
+def test_files_have_the_findings_and_reviews_that_they_have_in_memory(shape, tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=(400, 1))
+    label = np.where(rng.random((400, 5)) < (0.5 if shape == "noise" else 0.85), truth, 1 - truth)
+    if shape == "constant":
+        label[:, 4] = 0
+    if shape == "copies":
+        label[:, 3:] = label[:, 2:3]
+    task, worker = np.indices(label.shape)
+    frame = pd.DataFrame({"task": task.ravel(), "worker": worker.ravel(), "label": label.ravel()})
+    from_files = cp.fit("dawid_skene", by_table(frame, tmp_path), progress=False)
+    here = cp.fit(
+        "dawid_skene", cp.Annotations.from_frame(frame), constant_workers="keep", copies="keep", progress=False
+    )
+    assert from_files.verdict.trust == here.verdict.trust
+    assert from_files.verdict.workers == here.verdict.workers
+    assert [each.code for each in from_files.findings] == [each.code for each in here.findings]
+    pd.testing.assert_frame_equal(from_files.workers[["review", "reason"]], here.workers[["review", "reason"]])
+
+
+def test_of_many_rows_in_files_a_sample_is_looked_at(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    task, worker = np.indices((3_000, 5))
+    frame = pd.DataFrame({"task": task.ravel(), "worker": worker.ravel(), "label": rng.integers(2, size=15_000)})
+    monkeypatch.setattr("crowdppl.inference.fitted.fitted.LOOKED_AT", 5_000)
+    fit = cp.fit("dawid_skene", by_table(frame, tmp_path), progress=False)
+    assert fit.verdict.trust == "no"
+    (said,) = [why for why in fit.verdict.why if "of 3,000 tasks" in why]
+    sample = fit.fitted.in_memory.annotations
+    assert f"{sample.n_tasks:,}" in said
+    assert 4_000 < sample.n_rows <= 5_000
+    rows = frame.set_index(["task", "worker"])["label"]
+    assert (
+        sample.to_frame().set_index(["task", "worker"])["label"]
+        == rows.reindex(sample.to_frame().set_index(["task", "worker"]).index)
+    ).all()

@@ -17,7 +17,9 @@ A mode is not in the middle of where its posterior has its mass, and where the d
 scores of compared items, whose mode has one and a half times their spread, after forty steps. So where sixty steps, or
 thirty at the least, take no more than a second or two, half of the ways take their first labels from the votes, which
 are too unsure where the mode is too sure, as half of the chains of :mod:`.sweeps` do; and the steps go on until both
-halves have the same means, up to two standard errors, or as far as the work allows.
+halves have the same means, up to two standard errors, or as far as the work allows. What labels alone do not move, such
+as a scale of the workers' differences, which a mode makes too large or too small, would be where the mode is in both
+halves and so the same at once. So in the half of the votes it begins where engines begin.
 
 It needs no derivation for a story: concentrations and trajectories follow gradients of the complete data's
 log-density, a row's posterior is a Dirichlet distribution where its counts are the same whatever the rows are, and a
@@ -61,7 +63,7 @@ from .enumerated import Density, Latent, Parameters, density, drawn_classes
 from .model import Model
 from .programs import compiled, key_of
 from .ready_programs import known
-from .sites import ParameterSpec, parameter_names, parameter_spec
+from .sites import ParameterSpec, compiled_start, parameter_names, parameter_spec
 
 STEPS = 8  # of data augmentation: 99 % of the variances where three quarters of the knowledge is missing
 MOST_STEPS = 60  # from both ends
@@ -121,6 +123,8 @@ def augmented_draws(
     from_both = missing is None and n_ways == n and affordable >= MOST_STEPS / 2  # fewer ways are no n draws at the end
     on_votes = (np.arange(n_ways) >= n_ways / 2) & from_both
     most = affordable if on_votes.any() else n_steps + n // n_ways - 1
+    if on_votes.any() and steps.in_leaps:
+        draws |= steps.started(draws, on_votes)
     for done in range(most):
         draws, leap, share = steps.taken(draws, leap, key, done, rng, on_votes & (done == 0))
         tell(done + 1, most)
@@ -235,6 +239,19 @@ class Steps(NamedTuple):
     def work(self) -> float:
         """Numbers that are computed for a step of one draw, about."""
         return self.size * GRADIENT * (self.leaps if self.in_leaps else 1)
+
+    def started(self, draws: Draws, chosen: np.ndarray) -> Draws:
+        """Return the parameters that take trajectories, of the chosen draws where engines start.
+
+        Args:
+            draws: ``(n, ...)`` by site.
+            chosen: which, ``(n,)``.
+        """
+        start = compiled_start(self.model, self.annotations, key_of(0))
+        return {
+            name: np.where(chosen.reshape(-1, *[1] * (draws[name].ndim - 1)), np.asarray(start[name]), draws[name])
+            for name in self.curvatures
+        }
 
     def number(self, n: int) -> int:
         """Return how many draws are taken side by side, of ``n`` at the most, 25 or more."""

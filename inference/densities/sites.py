@@ -22,6 +22,7 @@ from ...models.parts.contract import dim_of_plate
 from .enumerated import Parameters, Site, density, is_latent, run_enumerated, site_dims, site_values
 from .model import Model
 from .padded_sites import Dims, is_table
+from .programs import compiled
 from .ready_programs import known
 
 MEDIAN_OF = 15  # draws, for a start near the prior's median
@@ -217,6 +218,10 @@ def derived(model: Model, parameters: Parameters, annotations: Annotations) -> t
 def starting_point(model: Model, annotations: Annotations, key: Array) -> Parameters:
     """Return the parameters from which engines start, by site: those of :func:`start_and_spec`."""
     return start_and_spec(model, annotations, key)[0]
+
+
+compiled_start = compiled(starting_point, once=True)
+"""Likewise, as one program."""
 
 
 def start_and_spec(model: Model, annotations: Annotations, key: Array) -> tuple[Parameters, ParameterSpec]:

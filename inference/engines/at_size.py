@@ -15,8 +15,7 @@ from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.padded_sites import cut, grown
 from ..densities.portable import counts_alike, is_portable, standing_for
-from ..densities.programs import compiled
-from ..densities.sites import Dims, starting_point
+from ..densities.sites import Dims, compiled_start
 from ..sources.devices import places, sharded
 from .checkpoints import NO_CHECKPOINTS, Checkpoints
 from .outcome import Outcome
@@ -156,7 +155,4 @@ def run(
 def start_of(model: Model, annotations: Annotations, dims: Dims, key: Array) -> Parameters:
     """Return a story's own :func:`.starting_point`, computed on :func:`sized` annotations."""
     seen = sized(model, annotations, briefly=True)
-    return cut(jax.device_get(_starting_point(model, seen, key)), dims, annotations)
-
-
-_starting_point = compiled(starting_point, once=True)
+    return cut(jax.device_get(compiled_start(model, seen, key)), dims, annotations)

@@ -1,6 +1,6 @@
 """Labels and workers of a crowd by one story, by an average of several, or by a rule: the argument of every view."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self
@@ -263,12 +263,23 @@ class Posterior:
             return self.rule.confusion_draws
         if self.only is not None:
             return self.only.confusion_draws
-        each = [(fitted.confusion_draws, weight) for fitted, weight in self.weighty]
         if not self.has_draws:
+            each = [(fitted.confusion_draws, weight) for fitted, weight in self.weighty]
             mean: np.ndarray = np.tensordot([weight for _, weight in each], [draws for draws, _ in each], axes=1)
             return mean
+        return self.in_draws(lambda fitted: fitted.confusion_draws)
+
+    def in_draws(self, of: Callable[[Fitted], np.ndarray]) -> np.ndarray:
+        """Return a quantity in the draws that :attr:`confusion_draws` are of: ``(chain, draw, ...)``.
+
+        Args:
+            of: the quantity of a story in each of its draws, ``(chain, draw, ...)``.
+        """
+        if self.only is not None:
+            return of(self.only)
         picked = []
-        for draws, weight in each:
+        for fitted, weight in self.weighty:
+            draws = of(fitted)
             flat = draws.reshape(-1, *draws.shape[2:])
             n = round(self.n_mixture_draws * weight)
             picked.append(flat[np.linspace(0, len(flat), n, endpoint=False).astype(int)])

@@ -10,9 +10,9 @@ import pandas as pd
 from ...data import AnnotationError, Annotations
 from ...data.id_text import name_text
 from ...data.kinds import Kind
-from ...data.questions import Units
 from ..sources.on_disk import Files
 from . import confusion_scores
+from .class_mix import class_mix, class_mix_draws
 from .counted_as_one import with_groups
 from .error_correlation import error_correlation
 from .fitted import Fitted
@@ -23,6 +23,8 @@ from .realised import n_truths, realised_accuracy, realised_accuracy_draws
 from .remembered import remembered
 
 AT_ONCE = 2**18  # numbers of confusion matrices that are scored at once, about
+
+Scores = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]  # of confusion matrices, and of the classes' shares
 
 
 def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
@@ -39,7 +41,7 @@ def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
     _named(source)
     frame = pd.DataFrame(index=source.workers.to_index("worker"))
     frame["annotations"] = source.n_by_worker().astype(int)
-    scores = partial(confusion_scores.scores, shares=_shares_shown(fit), kind=source.kind)
+    scores = partial(confusion_scores.scores, kind=source.kind)
     return with_groups(_without_left_out(_with_scores(fit, frame, scores, interval), fit), fit)
 
 
@@ -76,7 +78,8 @@ def worker_scores(
     """By worker what the fit, the gold labels and the times say, each with ``_low`` and ``_high``.
 
     - annotations: how many the worker gave.
-    - accuracy: in the long run, the probability of a right annotation of a task of the crowd's mix.
+    - accuracy: in the long run, the probability of a right annotation of a task of the crowd's mix. Its interval, and
+      those of other scores over this mix, allow for a mix that is as uncertain as the labels are (:mod:`.class_mix`).
     - realised_accuracy: the share of the annotations given that are right. Its interval is from the posterior of truth
       and parameters together: 200 to 500 truths are drawn, at draws of the parameters. What gold labels of all tasks
       would show is this, not the accuracy in the long run. Unlike everything else that a fit says it allows for tasks
@@ -131,9 +134,9 @@ def worker_scores(
             fitted_of(fit)
         return frame.assign(realised_accuracy=realised_accuracy(fit.posterior, fit.annotations), **fit.rule.by_worker)
     if fit.only is not None:
-        more_scores = partial(confusion_scores.more_scores, shares=_shares_shown(fit), kind=fit.source.kind)
+        more_scores = partial(confusion_scores.more_scores, kind=fit.source.kind)
         frame = _with_scores(fit, frame, more_scores, interval)
-        rank_one_scores = partial(_rank_one, shares=_shares_shown(fit), kind=fit.source.kind)
+        rank_one_scores = partial(_rank_one, kind=fit.source.kind)
         frame = _with_scores(fit, frame, rank_one_scores, interval) if rank_one else frame
     if fitted is not None and fitted.files is not None:
         return with_realised_accuracy(frame, realised_by_batch(fitted, fitted.files, misled))
@@ -150,23 +153,6 @@ def worker_scores(
     if fit.annotations.seconds is not None:
         frame = frame.join(seconds_by_worker(fit.annotations, interval))
     return with_groups(frame, fit)
-
-
-def _shares_shown(fit: Posterior | Fitted) -> np.ndarray:
-    """The classes' shares of the labels, ``(K,)``; where workers are pairs with a question of its tasks, ``(J, K)``.
-
-    Of comparisons they are of sides as they were shown, whatever the task.
-    """
-    shares, source = fit.class_shares, fit.source
-    if isinstance(source, Annotations) and isinstance(source.workers, Units):
-        total = np.zeros((len(source.questions), len(shares)))
-        np.add.at(total, np.asarray(source.question), fit.posterior)
-        own = source.questions.index_of(source.workers.questions)[source.workers.question]
-        shares = np.vstack([total / total.sum(-1, keepdims=True), shares])[own]  # −1 is that of all questions
-    if not isinstance(source, Annotations) or source.mirrored is None:
-        return shares
-    part = float(np.average(source.mirrored, weights=source.count))
-    return (1 - part) * shares + part * shares[..., source.kind.mirror(source.n_classes)]
 
 
 def _realised_accuracy_draws(fit: Posterior, misled: float | None) -> Iterator[np.ndarray]:
@@ -260,16 +246,14 @@ def seconds_by_worker(annotations: Annotations, interval: float = INTERVAL) -> p
     return pd.DataFrame(rows, index=annotations.workers.to_index("worker"), columns=columns, dtype=float)
 
 
-def _with_scores(
-    fit: Posterior | Fitted, frame: pd.DataFrame, scores: Callable[[np.ndarray], dict[str, np.ndarray]], interval: float
-) -> pd.DataFrame:
-    """The frame with scores ``(..., J)`` of confusion matrices, but for those that nobody can have under the story.
+def _with_scores(fit: Posterior | Fitted, frame: pd.DataFrame, scores: Scores, interval: float) -> pd.DataFrame:
+    """The frame with scores of confusion matrices, but for those that nobody can have under the story.
 
-    They are means over the draws, and intervals with the uncertainty.
+    They are means over the draws, and intervals with the uncertainty, in which the mix of tasks has its part.
     """
-    found = _few_at_a_time(scores, fit.confusion_draws)
+    found = _few_at_a_time(scores, fit.confusion_draws, class_mix(fit))
     has_interval = fit.has_draws or isinstance(fit.source, Annotations)
-    around = _few_at_a_time(scores, fit.with_uncertainty.confusion_draws) if has_interval else {}
+    around = _few_at_a_time(scores, fit.with_uncertainty.confusion_draws, class_mix_draws(fit)) if has_interval else {}
     for name, values in found.items():
         if np.isnan(values).all():  # under this story nobody can have it
             continue
@@ -279,15 +263,22 @@ def _with_scores(
     return frame
 
 
-def _few_at_a_time(
-    scores: Callable[[np.ndarray], dict[str, np.ndarray]], confusions: np.ndarray
-) -> dict[str, np.ndarray]:
+def _few_at_a_time(scores: Scores, confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
     """Scores ``(chain, draw, J)`` of confusion matrices ``(chain, draw, J, K, L)``, of :data:`AT_ONCE` numbers or so.
 
     What is computed on the way then stays in a core's cache.
+
+    Args:
+        scores: of matrices and shares.
+        confusions: in each draw.
+        shares: of the classes, in each draw, ``(chain, draw, 1 or J, K)``, or of all draws.
     """
     n = max(1, AT_ONCE // max(confusions[:, :1].size, 1))
-    blocks = [scores(confusions[:, first : first + n]) for first in range(0, confusions.shape[1], n)]
+    of_draws = shares.ndim == confusions.ndim - 1
+    blocks = [
+        scores(confusions[:, first : first + n], shares[:, first : first + n] if of_draws else shares)
+        for first in range(0, confusions.shape[1], n)
+    ]
     return {name: np.concatenate([block[name] for block in blocks], axis=1) for name in blocks[0]}
 
 

@@ -8,6 +8,7 @@ from made_fits import changed
 from scipy import stats
 
 import crowdppl as cp
+from crowdppl.inference.fitted.class_mix import class_mix_draws
 from crowdppl.inference.fitted.confusion_scores import (
     accuracy,
     informativeness,
@@ -131,9 +132,10 @@ def test_new_columns_come_after_the_old_ones(em, svi):
 
 def test_scores_are_averaged_over_draws_with_their_quantiles(svi):
     tables, shares = svi.confusion_draws, svi.posterior.mean(0)
-    found = svi.worker_scores(interval=0.6)
-    for name, draws in more_scores(tables, shares).items():
-        np.testing.assert_allclose(found[name], draws.mean((0, 1)), rtol=1e-5)
+    found, around = svi.worker_scores(interval=0.6), more_scores(tables, class_mix_draws(svi))
+    for name, values in more_scores(tables, shares).items():
+        np.testing.assert_allclose(found[name], values.mean((0, 1)), rtol=1e-5)
+        draws = around[name]
         low, high = np.quantile(draws, [0.2, 0.8], axis=(0, 1), method="weibull")
         np.testing.assert_allclose(found[f"{name}_low"], low, rtol=1e-4, atol=1e-6)
         np.testing.assert_allclose(found[f"{name}_high"], high, rtol=1e-4, atol=1e-6)

@@ -12,6 +12,7 @@ import pandas as pd
 from ...data.atomic import check_new_file, write_whole
 from ...data.cards import never_raising
 from ...data.description import count_text
+from ..findings.verdict import NOTED
 from ..fitted.error_correlation import ErrorCorrelation
 from ..plots.shown_workers import meanings
 from ..plots.worker_accuracy import plot_workers
@@ -101,9 +102,11 @@ class Panel:
             by_reason = {reason: list(self.drop.index[self.drop["reason"] == reason]) for reason in reasons}
             texts = tuple(f"{_listed(names)}: {reason}." for reason, names in by_reason.items())
             made.append((f"{count_text(len(self.drop.index.unique()), 'judge')} to leave out", texts, "drop"))
-        others = [one for one in self.fit.findings.warnings if one.code != "copies"]
-        if others:
-            made.append(("Warnings of the fit", tuple(_sentence(one.sentence) for one in others), "labels"))
+        if self.estimate is not None and self.estimate.accuracy["without_gold"] > self.estimate.accuracy["high"]:
+            made.append(("Labels that are less often right than they say", (self._of_labels(),), "labels"))
+        found = [one for one in self.fit.findings if one.severity == "warning" or one.code in NOTED]
+        if others := [one for one in found if one.code != "copies"]:
+            made.append(("Findings of the fit", tuple(_sentence(one.sentence) for one in others), "labels"))
         return made
 
     def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:

@@ -63,6 +63,25 @@ def test_copies_and_those_who_guess_are_named_with_the_reason(panel):
     assert panel.alerts[0][2] == "copies"
 
 
+def test_judges_who_may_outvote_the_rest_and_labels_that_gold_speaks_against_are_to_act_on():
+    """Two of five judges are one model: what others say does not tell whether they are copies, and gold labels do."""
+    rng = np.random.default_rng(3)
+    truth = rng.choice([1, 2, 3, 4, 5], 300, p=[0.08, 0.17, 0.3, 0.3, 0.15])
+
+    def scores(noise, shift=0.0):
+        return np.clip(np.round(truth + rng.normal(0, noise, 300) + shift), 1, 5).astype(int)
+
+    base = scores(1.1)
+    copied = np.where(rng.random(300) < 0.06, scores(1.1), base)
+    judges = {"a": scores(0.7, 0.3), "b": scores(0.7, -0.2), "c": base, "d": copied, "e": rng.choice([3, 4], 300)}
+    gold = {int(i): int(truth[i]) for i in rng.choice(300, 40, replace=False)}
+    panel = cp.judge(cp.Annotations.from_matrix(pd.DataFrame(judges)), gold=gold, progress=False)
+    titles = [title for title, _, _ in panel.alerts]
+    assert any("less often right" in title for title in titles)
+    (told,) = [texts for title, texts, _ in panel.alerts if title == "Findings of the fit"]
+    assert any("'c' and 'd'" in text for text in told)
+
+
 def test_systems_are_ranked_by_the_share_of_the_class_that_counts(panel):
     assert list(panel.systems.index) == [f"model {i}" for i in range(4)]
     assert panel.system_score == "share of 'pass'"

@@ -92,7 +92,7 @@ def perhaps_copies(of: Labels) -> Iterator[Said]:
         f"whether {listed(names)} are much better than the rest, or copies who outvote it: they give the same label in "
         f"{first.within:.0%} of their annotations of one task ({count_text(first.n_tasks, 'task')}), and the label of "
         f"others in {first.outside:.0%}, and these agree too little to tell",
-        "Compare with majority vote",
+        "Compare with majority vote, and with copies='one', which counts them as one worker",
         workers=names,
         within=first.within,
         outside=first.outside,
@@ -244,16 +244,17 @@ def with_copies(annotations: Annotations, rule: str) -> tuple[Annotations, list[
 
     Args:
         annotations: the data.
-        rule: ``"one"``; ``"keep"`` for the annotations as they are; or ``"auto"``, by which they stay as they are where
-            less than half of them (:data:`LEFT`) would be left. There most workers are of one group or another, as on
-            judges_llmbar, and hardly anybody is left beside the groups.
+        rule: ``"one"``, where no group is sure also of :func:`.doubtful_groups`; ``"keep"`` for the annotations as they
+            are; or ``"auto"``, by which they stay so where less than half of them (:data:`LEFT`) would be left. There
+            most workers are of one group or another, as on judges_llmbar, and hardly anybody is left beside the groups.
 
     Raises:
         UnknownNameError: `rule` is none of these.
     """
     if check_name("copies", rule, RULES) == "keep" or not annotations.named:
         return annotations, []
-    groups = copying_groups(annotations.of_classes())
+    given = annotations.of_classes()
+    groups = copying_groups(given) or (doubtful_groups(given) if rule == "one" else [])
     merged = as_one(annotations, groups)
     if rule == "auto" and merged.n_annotations < LEFT * annotations.n_annotations:
         return annotations, []

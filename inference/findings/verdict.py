@@ -34,6 +34,9 @@ USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker")
 NOTED = (*USELESS, "class_of_none", "items_apart", "perhaps_copies", "names_alike", "changed", "agreement_changed")
 """Codes of findings that ask for care as notes, too."""
 
+DECIDE = (("copies", "warning"), ("perhaps_copies", "note"))
+"""Findings on copies, if they are such, whose rule decides the labels, by code and severity."""
+
 SHOWN = 5  # doubtful tasks, pairs of classes and workers that are named
 FEWEST_GOLD = 10  # gold tasks from which they speak for or against the labels
 FAR = 0.2  # by which probabilities are above the share of right labels where they are worth nothing
@@ -290,14 +293,15 @@ def _workers(of: Posterior) -> tuple[str, ...]:
 
 
 def _other_way(of: Posterior) -> tuple[Step, ...]:
-    """Return the fits by which warnings can be mended: of preferences, and with copies as one worker or in full."""
+    """Return the fits by which findings can be mended: of preferences, and with copies as one worker or in full."""
     by_code = {each.code for each in findings(of).warnings}
     return (PREFERENCES,) * ("preferences" in by_code) + _copies_otherwise(of)
 
 
 def _copies_otherwise(of: Posterior) -> tuple[Step, ...]:
-    """Return the fit in which copies count the other way, as one worker or in full, where a warning names them."""
-    found = next((each for each in findings(of).warnings if each.code == "copies"), None)
+    """Return the fit in which copies count the other way, as one worker or in full, where they decide the labels."""
+    named = [each for each in findings(of) if (each.code, each.severity) in DECIDE]
+    found = named[0] if named else None
     if found is None:
         return ()
     known = of.only is not None and of.only.story in KNOWN_STORIES

@@ -389,6 +389,27 @@ def test_workers_whom_labels_follow_are_noted_where_it_is_too_few_to_tell_whethe
     assert fit.verdict.trust == "with care"
     known = cp.fit("one_coin", annotations, gold={0: "0"}, progress=False)
     assert not findings_of(known, "perhaps_copies")
+    assert 'cp.fit("one_coin", fit.annotations, copies="one")' in [step.call for step in fit.verdict.next]
+    as_one = cp.fit("one_coin", annotations, copies="one", progress=False)
+    assert not findings_of(as_one, "perhaps_copies")
+    (counted,) = findings_of(as_one, "copies")
+    assert counted.values["as_one"][0]["workers"] == finding.values["workers"]
+    assert as_one.annotations.n_annotations < annotations.n_annotations
+
+
+def test_two_of_five_judges_who_are_one_model_decide_no_labels_where_they_count_as_one():
+    rng = np.random.default_rng(3)
+    truth = rng.choice([1, 2, 3, 4, 5], 300, p=[0.08, 0.17, 0.3, 0.3, 0.15])
+    scores = [np.clip(np.round(truth + rng.normal(0, by, 300)), 1, 5).astype(int) for by in (0.7, 0.7, 1.1, 1.1)]
+    twin = np.where(rng.random(300) < 0.06, scores[3], scores[2])
+    judges = pd.DataFrame({"a": scores[0], "b": scores[1], "c": scores[2], "d": twin, "e": rng.choice([3, 4], 300)})
+    annotations = cp.Annotations.from_matrix(judges, gold=dict(enumerate(truth.tolist())))
+    assert doubtful_groups(annotations)
+    kept, as_one = (
+        (cp.fit("dawid_skene", annotations.without_gold(), copies=rule, progress=False).labels["label"] == truth).mean()
+        for rule in ("keep", "one")
+    )
+    assert as_one > kept + 0.1
 
 
 def test_copies_that_are_most_of_a_crowd_count_in_full_where_nobody_asked():

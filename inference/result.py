@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..data import AnnotationError, Annotations
+from ..data import AnnotationError
 from ..data.cards import never_raising
 from ..data.errors import StorageError
+from ..data.exports.reading import NAMING, read_more
 from ..data.pseudonyms import Key, check_workers, read_key
 from .comparison.comparing import check_same_data
 from .comparison.stacking import averaged, stacked_groups
@@ -451,13 +452,13 @@ class Fit(Posterior):
 
     def update(
         self,
-        more: Annotations | pd.DataFrame | None = None,
+        more: Any = None,
         *,
         gold: Any = None,
         evidence: pd.DataFrame | np.ndarray | None = None,
         probabilities: Probabilities = None,
         progress: bool = True,
-        **by_worker: Any,
+        **options: Any,
     ) -> Fit:
         """Fit the same story to these annotations and more of them, starting from this fit: :func:`.fit_story.update`.
 
@@ -473,29 +474,36 @@ class Fit(Posterior):
         ['t1', 't2', 't3']
 
         Args:
-            more: annotations of old and new tasks by old and new workers, of the same classes; None, or a table
-                without rows, where only gold labels or evidence are new. Where a worker annotates a task again, what
-                `repeats` was given when the fit's annotations were made holds (:meth:`.Annotations.joined`).
+            more: annotations of old and new tasks by old and new workers, of the same classes; or a path, a table or
+                records, as :func:`crowdppl.read` takes them; None, or a table without rows, where only gold labels or
+                evidence are new. Where a worker annotates a task again, what `repeats` was given when the fit's
+                annotations were made holds (:meth:`.Annotations.joined`).
             gold: known labels to use from now on, beside those that this fit has used, as for :func:`crowdppl.fit`; of
                 a task that has two the new one.
             evidence: another model's probabilities of the classes, likewise.
             probabilities: models' probabilities as for :func:`crowdppl.fit`, of these and of further tasks; what is
                 given of a model and a task again takes the old one's place.
-            progress: show a progress bar.
-            by_worker: hyperparameters of this fit that are tables and grow with workers or tasks, such as ``history``,
-                for all of them; of ``worker_families`` those of new workers are enough.
+            progress: show a progress bar, and say what was taken for what in a file.
+            options: how `more` is read, as for :func:`crowdppl.read` (``worker="student", label="topic"``). Its classes
+                and abstentions are those of the fit unless they are given; nothing else is known of how the first
+                annotations were read. And hyperparameters of this fit that are tables and grow with workers or tasks,
+                such as ``history``, for all of them; of ``worker_families`` those of new workers are enough.
 
         Raises:
             OneStoryError: the labels are without a likelihood.
             OnDiskError: the fit is of a scan.
-            AnnotationError: a class is new (a fit's classes cannot be added to: fit everything anew), or a new task or
-                worker lacks features that the others have.
+            FileNotFoundError: `more` is the path of no file.
+            AnnotationError: `more` cannot be read, a class is new (a fit's classes cannot be added to: fit everything
+                anew), or a new task or worker lacks features that the others have.
             StoryError: a new worker lacks a family.
             ValueError: the fit is one of Pyro's, its story is trained in minibatches, or a hyperparameter is given that
                 is no table of this fit.
         """
         given: dict[str, Any] = {"gold": gold, "evidence": evidence, "probabilities": probabilities}
-        given |= {"progress": progress} | by_worker
+        given |= {"progress": progress} | {name: options[name] for name in options if name not in NAMING}
+        if not self.on_disk:
+            reading = {name: options[name] for name in options if name in NAMING}
+            more = read_more(self.annotations, more, tell=progress, **reading)
         updated = replace(self, members={name: update(one, more, **given) for name, one in self.stories.items()})
         Findings(updated.findings).warn(stacklevel=2)
         return updated

@@ -1,5 +1,6 @@
 """`crowdppl.read`: annotations out of any file that people have them in."""
 
+import inspect
 import os
 import shutil
 import sys
@@ -271,6 +272,43 @@ def read(
     if tell and said:
         sys.stderr.write(f"{_wrapped(tell(said) if callable(tell) else said)}\n")
     return annotations
+
+
+NAMING = frozenset(inspect.signature(read).parameters) - {"source", "gold", "tell", "options"} | frozenset(OPTIONS)
+"""Keyword arguments of `read` that say how a file or a table is read."""
+
+
+def read_more(first: Annotations, more: Any, *, tell: bool = True, **options: Any) -> Any:
+    """Annotations to be added, read as `read` does; and as it is what :meth:`.Annotations.joined` takes.
+
+    Where nothing is said of classes and abstentions they are those of `first`, unless these are of comparisons or each
+    question has classes of its own.
+
+    Args:
+        first: what they are added to.
+        more: as of :func:`read`, or annotations, or None.
+        tell: as of :func:`read`.
+        options: of :func:`read`, those in `NAMING`.
+
+    Raises:
+        AnnotationError: as :func:`read`; options are given for what is read already, or for nothing.
+    """
+    name = next(iter(options), None)
+    if more is None or isinstance(more, Annotations):
+        if name is not None:
+            what = "nothing is" if more is None else "annotations are made already, and no table or file is"
+            raise AnnotationError(f"{name}={options[name]!r} says how a file or a table is read, and {what} given")
+        return more
+    if name is None and is_frame(more):
+        return more
+    if first.sides is None and first.kind.own is None:  # a file may have one class, and then says nothing of others
+        stated: dict[str, Any] = {"classes": list(first.classes)}
+        if first.scored:
+            stated = {"ordered": list(first.levels), "truth_classes": list(first.classes)}
+        options = (options if {"classes", "ordered", "truth_classes"} & set(options) else stated) | options
+        if first.abstains and options.get("abstain") is None:
+            options["abstain"] = list(first.abstentions)
+    return read(os.fspath(more) if isinstance(more, os.PathLike) else more, tell=tell, **options)
 
 
 def _wrapped(said: str) -> str:

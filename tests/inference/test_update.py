@@ -202,3 +202,22 @@ def test_a_stack_is_updated_fit_by_fit_with_its_weights():
     each = [fits[name].update(late, progress=False).posterior for name in fits]
     np.testing.assert_allclose(stack.posterior, 0.25 * each[0] + 0.75 * each[1], atol=1e-6)
     assert stack.labels.index.tolist() == list(whole.tasks)
+
+
+def test_a_file_is_read_with_the_names_that_are_given(tmp_path):
+    rows = [(i, f"w{j}", "ab"[(i + j // 3) % 2]) for i in range(12) for j in range(4)]
+    table = pd.DataFrame(rows, columns=["item", "student", "topic"])
+    first, second = tmp_path / "batch1.csv", tmp_path / "batch2.csv"
+    table.iloc[:32].to_csv(first, index=False)
+    of_one_class = table.iloc[32:][table.iloc[32:]["topic"] == "a"]
+    of_one_class.to_csv(second, index=False)
+    naming = {"task": "item", "worker": "student", "label": "topic"}
+    fit = cp.fit("one_coin", cp.read(first, **naming, tell=False), progress=False)
+    by_path = fit.update(second, **naming, progress=False)
+    assert by_path.annotations.n_annotations == 32 + len(of_one_class)
+    assert by_path.classes == ["a", "b"]
+    pd.testing.assert_frame_equal(fit.update(of_one_class, **naming, progress=False).labels, by_path.labels)
+    with pytest.raises(cp.AnnotationError, match=r"label='topic'.*nothing is given"):
+        fit.update(label="topic")
+    with pytest.raises(cp.AnnotationError, match="made already"):
+        fit.update(fit.annotations, label="topic")

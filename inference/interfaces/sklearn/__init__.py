@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crowdppl.data import Annotations
+from crowdppl.data.abstentions import abstentions_of
 from crowdppl.data.errors import truth_value
 from crowdppl.inference.fit import fit
 
@@ -23,7 +24,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
     :func:`crowdppl.fit` with a classifier as prior of the true labels,
     :math:`z_i \sim \text{Categorical}(\text{softmax}(f_w(x_i)))`: workers' reliability and the classifier are learned
     together (Raykar et al. 2010). It goes into pipelines, cross-validation and grid search. Where y has empty cells,
-    scikit-learn cannot choose the splits: give ``cv=KFold(5)`` rather than ``cv=5``.
+    scikit-learn cannot choose the splits: give ``cv=KFold(5)`` rather than ``cv=5``. ``fit`` takes no sample_weight:
+    each annotation counts once, and how much it says is learned of its worker; ``score`` takes one.
 
     Example:
         >>> import numpy as np
@@ -45,6 +47,9 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
             ``{"gold": {0: "cat"}}``, where tasks are the rows, from 0.
         ordered: whether the classes, as sorted, are ordered.
         missing_label: the value of cells of y without an annotation, beside None and NaN.
+        abstain: the values of annotations that are no class, or one value, as for :meth:`.Annotations.from_matrix`.
+            Where ``missing_label`` is among them, such as −1, its cells are abstentions, and only None and NaN are
+            missing.
         random_state: the seed; or a generator, or None, of which one is drawn.
 
     Attributes:
@@ -63,6 +68,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         options: Mapping[str, Any] | None = None,
         ordered: bool = False,
         missing_label: Any = np.nan,
+        abstain: Any = None,
         random_state: Any = 0,
     ) -> None:
         self.story = story
@@ -71,6 +77,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         self.options = options
         self.ordered = ordered
         self.missing_label = missing_label
+        self.abstain = abstain
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -96,7 +103,11 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         classes = self.classes_.tolist()
         cells = values.astype(object)
         cells[~present] = None
+        abstain = list(abstentions_of(self.abstain))
+        for value in abstain:
+            cells[values == value] = value
         of_classes: dict[str, Any] = {"ordered" if truth_value("ordered", self.ordered) else "classes": classes}
+        of_classes |= {"abstain": abstain}
         annotations = Annotations.from_matrix(cells, missing=None, workers=workers, features=X, **of_classes)
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
@@ -149,13 +160,15 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         return float(np.average(values == predicted[:, None], weights=weight))
 
     def _annotations(self, y: Any) -> tuple[np.ndarray, np.ndarray, list[Any] | None]:
-        """The cells ``(N, J)``, which of them are annotations, and the names of the workers, if y has them."""
+        """The cells ``(N, J)``, which of them are of a class, and the names of the workers, if y has them."""
         if y is None:
             raise ValueError("CrowdClassifier requires y to be passed, but the target y is None")
         workers = list(y.columns) if hasattr(y, "columns") else None
         values = check_array(y, dtype=None, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y")
         values = values.reshape(len(values), -1)
         present = ~(pd.isna(values) | (values == self.missing_label))
+        for value in abstentions_of(self.abstain):
+            present &= values != value
         if not present.any():
-            raise ValueError(f"y: all {values.size:,} cells are without an annotation; one at least is needed")
+            raise ValueError(f"y: all {values.size:,} cells are without a class; one at least is needed")
         return values, present, workers

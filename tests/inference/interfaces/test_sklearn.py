@@ -38,6 +38,18 @@ def test_scikit_learns_check(estimator, check):
     check(estimator)
 
 
+def test_abstentions_are_named_and_no_class(crowd):
+    x, y, _ = crowd
+    numbers = np.select([y == "yes", y == "no"], [1.0, 0.0], -1.0)
+    model = CrowdClassifier(missing_label=-1, abstain=-1).fit(x, numbers)
+    assert model.classes_.tolist() == [0, 1]
+    annotations = cp.Annotations.from_matrix(numbers, missing=-1, abstain=[-1], classes=[0, 1], features=x)
+    expected = cp.fit("dawid_skene", annotations, classifier="logistic", progress=False)
+    np.testing.assert_allclose(model.fit_.posterior, expected.posterior, atol=1e-5)
+    assert model.fit_.annotations.abstains
+    assert model.score(x, numbers) == CrowdClassifier.score(model, x, np.where(numbers < 0, np.nan, numbers))
+
+
 def test_no_check_is_skipped_that_scikit_learn_does_not_have():
     assert set(SKIPPED) <= set(names(CHECKS))
     assert len(CHECKS) > 40

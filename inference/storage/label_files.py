@@ -326,7 +326,7 @@ def label_table(fit: Posterior) -> pd.DataFrame:
     """
     names = [f"p_{name}" for name in fit.annotations.classes]
     columns = [
-        fit.labels,
+        fit.labels.astype({"probability": fit.posterior.dtype}),  # with the digits of the classes' columns
         expected_where_ordered(fit.probabilities, fit.annotations.kind),
         fit.probabilities.set_axis(names, axis=1),
     ]

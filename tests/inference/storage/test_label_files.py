@@ -68,6 +68,13 @@ def test_whole_numbers_stay_whole_beside_rows_of_unknown_tasks():
     assert type(joined["label"].iloc[0]) is int
 
 
+def test_the_probability_of_a_label_is_written_as_in_the_column_of_its_class(fit, tmp_path):
+    lines = [line.split(",") for line in fit.write_labels(tmp_path / "a.csv", to="csv").read_text().splitlines()]
+    rows = [dict(zip(lines[0], cells, strict=True)) for cells in lines[1:]]
+    assert rows
+    assert all(row["probability"] == row[f"p_{row['label']}"] for row in rows)
+
+
 def test_label_studio_takes_predictions_with_the_tasks_data(fit, export, tmp_path):
     path = fit.write_labels(tmp_path / "out.json", to="label-studio", source=export)
     (first, *_) = content = json.loads(path.read_text())

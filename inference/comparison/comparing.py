@@ -10,7 +10,7 @@ from ...data import Annotations
 from ...data.errors import check_name, warn
 from ...data.id_text import name_quoted
 from ...data.questions import Units
-from ..engines.finding import ConvergenceWarning
+from ..engines.finding import ConvergenceWarning, FindingWarning
 from ..engines.progress import late_bar, told
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, fitted_of
@@ -40,7 +40,8 @@ def compare(
     """Compare stories of the same annotations by how well each predicts held-out data.
 
     Fits with draws (NUTS, SVI) are compared by leave-one-out, without refits: :func:`loo`. Where one of the fits cannot
-    be, such as a fit by EM, all are compared by K folds of the annotations, which refits each K times: :func:`kfold`.
+    be, such as a fit by EM, all are compared by K folds of the annotations, which refits each K times: :func:`kfold`;
+    a warning says so where others could be.
     Leave-one-out needs good draws: SVI's mean-field guide is narrower than the posterior, which costs stories with many
     parameters some nats; where stories are close, use NUTS or ``guide="multivariate_normal"``.
 
@@ -79,13 +80,22 @@ def compare(
 
     Warns:
         ConvergenceWarning: units have a high Pareto k, so that their values cannot be trusted.
+        FindingWarning: some of the fits could be compared by leave-one-out, and `method` is not given.
     """
     if others and not isinstance(fits, Posterior | Fitted):
         raise ValueError(TO_FIT_FIRST)
     named = by_name(fits)
     check_same_data(named, by_worker=False)
     if method is None:
-        method = "loo" if all(why_not(fitted) is None for fitted in named.values()) else "kfold"
+        refused = {name: reason for name, fitted in named.items() if (reason := why_not(fitted)) is not None}
+        method = "kfold" if refused else "loo"
+        if 0 < len(refused) < len(named):
+            name, reason = next(iter(refused.items()))
+            warn(
+                f"all are compared by K folds, with a refit for each, since {name!r} cannot be by leave-one-out: "
+                f"{reason}; method='kfold' says so beforehand",
+                FindingWarning,
+            )
     method = check_name("method", method, METHODS)
     if method == "loo":
         for option, value in (("folds", folds), ("refit_by", refit_by)):

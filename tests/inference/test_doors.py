@@ -64,7 +64,7 @@ def test_what_is_no_annotations_is_refused_with_what_would_do(data: object) -> N
 @pytest.mark.parametrize("story", ["dawid_skene", "majority_vote", "auto"])
 def test_what_is_taken_for_the_gold_labels_is_said_once(frame: pd.DataFrame, tmp_path: Path, story: str) -> None:
     gold = tmp_path / "gold.csv"
-    gold.write_text("Aufgabe,Antwort\nt0,no\nt1,yes\n")
+    gold.write_text("wer,wie\nt0,no\nt1,yes\n")
     with pytest.warns(AnnotationWarning, match="is taken for the tasks") as said:
         fit = cp.fit(story, cp.read(frame, tell=False), gold=gold, progress=False)
     assert ["is taken for the tasks" in str(warning.message) for warning in said].count(True) == 1

@@ -210,10 +210,11 @@ def csv_fields(
     options: dict[str, Any],
     encoding: str | None = None,
     table: pd.DataFrame | None = None,
+    where: Where | None = None,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations` for a CSV file; `options` are those of `Annotations.from_frame`.
 
-    `table` is the file's, where it was read as text.
+    `table` is the file's, where it was read as text, or of several files, and `where` then says where a row is.
 
     Raises:
         AnnotationError: as `read_csv_tables` and `frame_rows`; or labels are fractions, and no classes are listed.
@@ -235,7 +236,7 @@ def csv_fields(
         table, truth = with_scales(table, truth, question, columns["label"], named, options.get("abstain"))
     if truth is not None:
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator, encoding)}
-    where = row_and_line(path, separator, encoding)
+    where = where or row_and_line(path, separator, encoding)
     for label in listed(columns["label"]):
         if label in table and listed_classes(options) is None:
             refuse_fractions(table[label], options.get("abstain"), f"column {label!r}", where)

@@ -21,7 +21,7 @@ from .ids import Ids
 from .kinds import stated_classes
 from .origins import Origin, ParquetFile, remote_files, table_of
 from .partitions import Partitions, partitions_of
-from .text_files import check_roles
+from .text_files import check_roles, suffix_of
 
 MISSING = ("refuse", "drop")
 FORMAT = 1  # of what is prepared from a scan
@@ -334,7 +334,10 @@ def _file(path: Origin, columns: dict[str, str]) -> File:
         footer = path.footer()
         schema = path.schema() if footer is None else footer.schema.to_arrow_schema()
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
-        raise AnnotationError(f"{path} is no Parquet file that can be read: {error}") from None
+        reason = str(error)
+        if suffix_of(str(path)) != ".parquet":
+            reason = "cp.scan takes no other files; cp.read reads CSV and more, also several files, into memory"
+        raise AnnotationError(f"{path} is no Parquet file that can be read: {reason}") from None
     for role, name in columns.items():
         if name not in schema.names:
             raise missing_column(name, role, schema.names, str(path))

@@ -8,16 +8,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..column_names import is_name_of, named_for
+from ..columns import Where
 from ..errors import AnnotationError
-from ..frames import as_frame, is_frame, read_parquet_table, read_text_table, take_column
+from ..frames import as_frame, is_frame, read_parquet_table, read_text_table, row_and_line, take_column
 from ..json_files import JSON, read_json
 from ..text_files import first_bytes, suffix_of
 from .known_columns import NEEDED
 
 TEXT = (".csv", ".tsv")
+TABLES = (*TEXT, ".parquet")
 PARQUET, ZIPPED = b"PAR1", b"PK\x03\x04"  # how such files begin; those of Excel are zipped
 
 
@@ -108,15 +111,54 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(file for file in found if "__MACOSX" not in file.parts)
 
 
-def records_of_folder(folder: Path, encoding: str | None) -> list[dict[str, Any]]:
-    """Return the records of all JSON files of a folder, each with its file's name and its place there.
+def are_tables(files: list[Path]) -> bool:
+    """Return whether all files are tables in CSV, TSV or Parquet, by their suffixes."""
+    return len(files) > 0 and all(suffix_of(file) in TABLES for file in files)
+
+
+def table_of_files(files: list[Path], separator: str | None, encoding: str | None) -> tuple[pd.DataFrame, Where]:
+    """Return the rows of several tables with equal columns, file after file, and what says where a row is.
+
+    Raises:
+        AnnotationError: a file cannot be read, is of text where the first is of Parquet, or has other columns.
+    """
+    frames: list[pd.DataFrame] = []
+    for file in files:
+        of_text = suffix_of(file) in TEXT
+        if of_text != (suffix_of(files[0]) in TEXT):
+            raise AnnotationError(f"{file}: CSV and Parquet are not read as one, and {files[0].name} is of the other")
+        frame = read_text_table(file, separator, encoding) if of_text else read_parquet_table(file).rename(columns=str)
+        if frames and (differ := set(frame.columns) ^ set(frames[0].columns)):
+            name = sorted(differ)[0]
+            with_it, without = (file, files[0]) if name in frame else (files[0], file)
+            raise AnnotationError(
+                f"{without} has no column {name!r}, and {with_it} has one: several files are read as one table where "
+                "they have equal columns; read them one by one, or rename the column"
+            )
+        frames.append(frame)
+    starts = np.cumsum([0, *map(len, frames)])
+
+    def where(row: int) -> str:
+        at = int(np.searchsorted(starts, row, "right")) - 1
+        own = row - int(starts[at])
+        is_text = suffix_of(files[at]) in TEXT
+        return row_and_line(files[at], separator, encoding)(own) if is_text else f"row {own} of {files[at].name}"
+
+    return pd.concat(frames, ignore_index=True), where
+
+
+def records_of_files(files: list[Path], what: str, encoding: str | None) -> list[dict[str, Any]]:
+    """Return the records of all JSON files of several, each with its file's name and its place there.
 
     Raises:
         AnnotationError: there are none, or one is no list of records.
     """
-    files = [file for file in files_in(folder) if suffix_of(file) in JSON]
+    files = [file for file in files if suffix_of(file) in JSON]
     if not files:
-        raise AnnotationError(f"{folder} has no .jsonl or .json files; crowdppl.scan takes folders of Parquet files")
+        raise AnnotationError(
+            f"{what} has no .jsonl or .json files; several .csv, .tsv or .parquet files, and no others beside them, "
+            "are read as one table"
+        )
     found = []
     for file in files:
         records = read_json(file, encoding)

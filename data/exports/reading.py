@@ -1,5 +1,6 @@
 """`crowdppl.read`: annotations out of any file that people have them in."""
 
+import glob
 import inspect
 import os
 import shutil
@@ -53,12 +54,15 @@ from .known_columns import (
 from .llm_judge import ERROR, are_judged_pairs, pairs_judged
 from .opening import (
     PARQUET,
+    TEXT,
     ZIPPED,
+    are_tables,
     as_records,
     files_in,
     is_json,
-    records_of_folder,
+    records_of_files,
     table_of,
+    table_of_files,
     table_of_json,
     unpacked,
 )
@@ -101,7 +105,7 @@ class Table:
     frame: pd.DataFrame
     what: str  # what messages call it
     where: Where | None = None  # says where a row is, for messages
-    path: Path | None = None  # the text file that it was read from; None for tables that have types of their own
+    path: Path | None = None  # of the text that it was read from, a file or several; None where values have types
     places: Sequence[str] = ()  # in dictionaries of the records that it was made of, each a column where it is named
 
 
@@ -167,11 +171,12 @@ def read(
       several models are under test, each model's answer is a task. Here `tasks` may be ``"sample"``, ``"answer"`` or
       ``"epoch"``, and `workers` ``"scorer"`` or ``"model"``.
 
-    Files may be compressed (.gz, .zst, .bz2, .xz); of a .zip or a folder, all files are annotators' of one export.
+    Files may be compressed (.gz, .zst, .bz2, .xz). Of a .zip, a folder or a pattern (``"batches/*.csv"``) all files are
+    annotators' of one export, or tables in CSV or Parquet with equal columns, which are read as one.
 
     Args:
-        source: a path, ``"-"`` for standard input, a table in memory, a list of ``(task, worker, label)``, or what a
-            JSON file would have: a list of dictionaries, or a dictionary.
+        source: a path, a pattern of several, ``"-"`` for standard input, a table in memory, a list of
+            ``(task, worker, label)``, or what a JSON file would have: a list of dictionaries, or a dictionary.
         question: of an export with several questions, the one to read. Of a table with a row for each annotation the
             column of questions, and of one with a row for each task and worker the columns of labels, a list with one
             for each question, as for :meth:`Annotations.from_frame`; by default a column that is called so (question,
@@ -323,12 +328,14 @@ def _from_path(path: Path, asked: Asked) -> tuple[Annotations, str]:
     if suffix_of(path) == ".zip":
         return _from_zip(path, asked)
     if path.is_dir():
-        files = files_in(path)
-        if logs := [file for file in files if is_log(file)]:
-            others = sum(not is_beside(file) for file in files) - len(logs)
-            return _of_logs(logs, path, asked, others)
-        _refuse_of_logs(path, asked.options)
-        return _of_held(_of_folder(path, path, asked), asked)
+        return _from_files(files_in(path), path, asked)
+    if not path.exists() and glob.has_magic(str(path)):
+        files = sorted(file for file in map(Path, glob.glob(str(path), recursive=True)) if file.is_file())
+        if not files:
+            raise AnnotationError(
+                f"no file is named like {path}; give a file, a folder or a pattern such as 'folder/*.csv'"
+            )
+        return _from_files(files, path, asked)
     start = first_bytes(path, 4096)
     if not start.strip():
         raise AnnotationError(f"{path}: the file is empty; there is to be {ACCEPTED}")
@@ -347,6 +354,20 @@ def _from_path(path: Path, asked: Asked) -> tuple[Annotations, str]:
     if is_json(path, start):
         return _from_json(read_json(path, asked.encoding), path, asked)
     return _from_table(Table(read_text_table(path, asked.separator, asked.encoding), str(path), path=path), asked)
+
+
+def _from_files(files: list[Path], path: Path, asked: Asked) -> tuple[Annotations, str]:
+    """Read logs of evaluations, tables with equal columns, or the JSON files of an export; `path` names them."""
+    if logs := [file for file in files if is_log(file)]:
+        others = sum(not is_beside(file) for file in files) - len(logs)
+        return _of_logs(logs, path, asked, others)
+    _refuse_of_logs(path, asked.options)
+    if not are_tables(files):
+        return _of_held(_of_records(files, path, asked), asked)
+    _refuse_unused(files[0], first_bytes(files[0], 4096), asked)
+    frame, where = table_of_files(files, asked.separator, asked.encoding)
+    is_text = suffix_of(files[0]) in TEXT
+    return _from_table(Table(frame, str(path), where, path if is_text else None), asked)
 
 
 def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
@@ -393,7 +414,7 @@ def _tagged(table: Table, tags: str, asked: Asked) -> tuple[Annotations, str]:
     names = [name for name in frame.columns if name != tags]
     roles = find_roles([*names, "label"], asked.roles | {"label": "label"}, what)
     if table.path is not None:
-        where = row_and_line(table.path, asked.separator, asked.encoding)
+        where = where or row_and_line(table.path, asked.separator, asked.encoding)
         ids = [name for name in (roles.task, roles.worker) if name is not None]
         frame = frame.assign(**{name: convert_text(frame[name])[0] for name in ids})
     own: dict[str, Any] = {"tag_separator": asked.tag_separator, "empty": asked.empty or "refuse", "known": None}
@@ -453,7 +474,8 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
         fields = long_fields(frame, where=table.where, source=what, **options)
     else:
         _refuse_repeated_header(table, path, [roles.task, roles.worker, *(answers or [roles.label])], asked)
-        fields = csv_fields(path, asked.separator, options, asked.encoding or encoding_of(path), frame)
+        encoding = asked.encoding or (encoding_of(path) if table.where is None else None)
+        fields = csv_fields(path, asked.separator, options, encoding, frame, table.where)
     apart = "" if question is not None else _telling_apart(frame, roles)
     said = ", ".join(filter(None, (roles.said(), questions)))
     used = [roles.task, roles.worker, roles.label, columns["seconds"], count, asked.options.get("when")]
@@ -703,8 +725,8 @@ def _refuse_repeated_header(table: Table, path: Path, columns: list[str | None],
     names = [name for name in columns if name is not None]
     again = np.flatnonzero((table.frame[names] == names).all(axis=1))
     if again.size:
-        where = row_and_line(path, asked.separator, asked.encoding)(int(again[0]))
-        raise AnnotationError(f"{where}: the header is there again; remove the row")
+        where = table.where or row_and_line(path, asked.separator, asked.encoding)
+        raise AnnotationError(f"{where(int(again[0]))}: the header is there again; remove the row")
 
 
 def _telling_apart(table: pd.DataFrame, roles: Roles) -> str:
@@ -763,21 +785,21 @@ def _refuse_of_logs(path: Path, options: Mapping[str, Any]) -> None:
 
 
 def _from_zip(path: Path, asked: Asked) -> tuple[Annotations, str]:
-    """Read the one file of a .zip, or its JSON files as those of a folder; messages name the .zip."""
+    """Read the one file of a .zip, or its files as those of a folder; messages name the .zip."""
     with unpacked(path) as folder:
         files = files_in(folder)
         try:
             if len(files) == 1:
                 annotations, said = _from_path(files[0], asked)
             else:
-                annotations, said = _of_held(_of_folder(folder, path, asked), asked)
+                annotations, said = _from_files(files, path, asked)
         except AnnotationError as error:
             raise AnnotationError(str(error).replace(str(folder), str(path))) from None
         return annotations, said.replace(str(folder), str(path))
 
 
-def _of_folder(folder: Path, path: Path, asked: Asked) -> Held:
-    held = read_records(records_of_folder(folder, asked.encoding), str(path), asked.question, path.stem)
+def _of_records(files: list[Path], path: Path, asked: Asked) -> Held:
+    held = read_records(records_of_files(files, str(path), asked.encoding), str(path), asked.question, path.stem)
     if held is None:
         raise AnnotationError(f"{path}: the files in it are no export of a tool that is known; name one file")
     return held

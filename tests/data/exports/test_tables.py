@@ -447,3 +447,34 @@ def test_rows_that_are_blank_are_none_and_do_not_move_the_place_of_an_error(tmp_
     assert list(cp.read(by_task, tell=False).tasks) == ["a", "b"]
     with pytest.raises(AnnotationError, match=r"column 'task': .*missing in row 2"):
         cp.read(by_task.fillna({"ann": "x"}))
+
+
+@pytest.mark.parametrize("as_pattern", [True, False])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_several_tables_with_equal_columns_are_read_as_one(tmp_path, suffix, as_pattern):
+    table = pd.DataFrame(
+        [(i, f"w{j}", (i + j) % 3) for i in range(6) for j in range(3)], columns=["item", "who", "topic"]
+    )
+    folder = tmp_path / "batches"
+    folder.mkdir()
+    for number, rows in enumerate([slice(0, 5), slice(5, 18)]):
+        part = table.iloc[rows][["topic", "item", "who"] if number else ["item", "who", "topic"]]
+        write = part.to_csv if suffix == ".csv" else part.to_parquet
+        write(folder / f"{number}{suffix}", index=False)
+    naming = {"task": "item", "worker": "who", "label": "topic", "tell": False}
+    source = str(folder / f"*{suffix}") if as_pattern else folder
+    pd.testing.assert_frame_equal(cp.read(source, **naming).to_frame(), cp.read(table, **naming).to_frame())
+
+
+def test_what_is_wrong_in_one_of_several_tables_is_said_of_that_one(tmp_path):
+    (tmp_path / "a.csv").write_text("task,worker,label\n1,ann,x\n2,ann,y\n")
+    (tmp_path / "b.csv").write_text("task,worker,label\n1,bob,x\n2,,y\n")
+    with pytest.raises(cp.AnnotationError, match=r"row 1 \(line 3 of b\.csv\)"):
+        cp.read(tmp_path)
+    (tmp_path / "b.csv").write_text("task,rater,label\n1,bob,x\n")
+    with pytest.raises(cp.AnnotationError, match=r"a\.csv has no column 'rater', and .*b\.csv has one"):
+        cp.read(tmp_path)
+    with pytest.raises(cp.AnnotationError, match="no file is named like"):
+        cp.read(tmp_path / "*.tsv")
+    with pytest.raises(cp.AnnotationError, match=r"cp\.read reads CSV"):
+        cp.scan(str(tmp_path / "*.csv"))

@@ -160,8 +160,12 @@ def test_real_valued_matrices_of_many_classes_have_intervals():
 
 
 def test_steps_that_are_hardly_ever_accepted_are_told(monkeypatch):
-    """As they are where the density is far steeper around the mode than its curvature there says."""
+    """As they are where the density is far steeper around the mode than its curvature there says.
+
+    And where there is work for eight steps alone: from both ends sixty make the leaps short enough.
+    """
     monkeypatch.setattr(augmented, "LONGEST", 1e30)
+    monkeypatch.setattr(augmented, "BOTH_ENDS", 0.0)
     with pytest.warns(cp.ConvergenceWarning, match=r"hardly a step .* method='nuts'"):
         _ = cp.fit("glad", cp.load_dataset("toy"), progress=False).workers
 

@@ -161,13 +161,13 @@ class Fit(Posterior):
 
     @property
     def totals(self) -> pd.DataFrame:
-        """By task the total of its true scores over its questions, with its 90 % interval: :meth:`rubric_totals`."""
+        """By task the total of its true scores over its questions, with 90 % intervals: :meth:`.Fit.rubric_totals`."""
         return self.rubric_totals()
 
     def rubric_totals(self, interval: float = INTERVAL, seed: int = 0) -> pd.DataFrame:
         """By task the total of its true scores over its questions, its interval, and how many questions it has.
 
-        Of two classes it is how many questions, or tags, have the second: :func:`.rubric_totals.totals`.
+        Of two classes it is how many questions, or tags, have the second: :func:`.question_frame.totals`.
 
         Args:
             interval: mass, between 0 and 1.

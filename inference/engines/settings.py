@@ -52,8 +52,8 @@ class EMSettings(NamedTuple):
         sweeps: of data augmentation (:mod:`.sweeps`) from the mode and the votes, over whose later half label
             probabilities are averaged (:mod:`.averaged_labels`); 0 gives those at the mode. None takes fifteen where
             there are fewer than thirty annotations for each parameter and they take about a second at the most. The
-            mode, its log-posterior and its intervals stay as they are. Used where all tasks are in memory of one device,
-            without minibatches; None also of files of up to 131,072 rows.
+            mode, its log-posterior and its intervals stay as they are. Used where all tasks are in memory of one
+            device, without minibatches; None also of files of up to 131,072 rows.
     """
 
     max_iterations: int = 1000

@@ -270,7 +270,7 @@ class Posterior:
         return self.in_draws(lambda fitted: fitted.confusion_draws)
 
     def in_draws(self, of: Callable[[Fitted], np.ndarray]) -> np.ndarray:
-        """Return a quantity in the draws that :attr:`confusion_draws` are of: ``(chain, draw, ...)``.
+        """Return a quantity in the draws that :attr:`.Posterior.confusion_draws` are of: ``(chain, draw, ...)``.
 
         Args:
             of: the quantity of a story in each of its draws, ``(chain, draw, ...)``.

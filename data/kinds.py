@@ -254,7 +254,8 @@ class Kind:
 
         Args:
             confusions: shape (..., J, K, L): rows are true classes; columns from K on are abstentions.
-            shares: of the classes, shape (K,), or of the tasks that each worker is asked about, shape (J, K).
+            shares: of the classes, shape (K,); or of the tasks that each worker is asked about, or in each draw, any
+                shape (..., K) that goes with (..., J, K).
         """
         return {}
 

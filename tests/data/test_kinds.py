@@ -422,7 +422,8 @@ class Circular(Nominal):
         return self.distance(len(classes))
 
     def worker_scores(self, confusions, shares):
-        return {"mean_distance": np.einsum("...kl,kl,k->...", confusions, self.distance(len(shares)), shares)}
+        distance = self.distance(shares.shape[-1])
+        return {"mean_distance": np.einsum("...kl,kl,...k->...", confusions, distance, shares)}
 
 
 def test_a_new_kind_needs_its_class_alone(monkeypatch, tmp_path):

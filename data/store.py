@@ -111,18 +111,17 @@ class Store:
         Args:
             n_rows: about how many rows at the most; None for all of them.
         """
-        ends = np.append(0, self._read("rows", slice(0, self.n_tasks)).cumsum(dtype=np.int64))
         runs = [slice(0, self.n_tasks)]
         if n_rows is not None and n_rows < self.n_rows:
             firsts = np.linspace(0, self.n_tasks, min(RUNS, self.n_tasks), endpoint=False).astype(int)
             length = max(1, int(n_rows / self.n_rows * self.n_tasks / len(firsts)))
             runs = [slice(first, first + length) for first in firsts.tolist()]
-        parts = [Slice(run, slice(int(ends[run.start]), int(ends[run.stop]))) for run in runs]
+        parts = list(self._parts(runs))
 
         def column(name: str) -> np.ndarray:
             return np.concatenate([self._read(name, part.rows) for part in parts])
 
-        per_task = np.concatenate([np.diff(ends[run.start : run.stop + 1]) for run in runs])
+        per_task = np.concatenate([self._read("rows", part.tasks) for part in parts])
         return self.names().replace(
             task=np.repeat(np.arange(len(per_task), dtype=np.int32), per_task),
             worker=column("worker").astype(np.int32) if self.named else None,
@@ -130,6 +129,18 @@ class Store:
             count=None if self.once else column("count").astype(np.float32),
             tasks=Ids([name for part in parts for name in self.task_values(part).to_pylist()]),
         )
+
+    def _parts(self, runs: list[slice]) -> Iterator[Slice]:
+        """Yield the tasks and rows of runs of tasks in ascending order, of a block at a time."""
+        before = 0
+        for first in range(0, self.n_tasks, BLOCK):
+            stop = min(first + BLOCK, self.n_tasks)
+            ends = np.append(before, before + self._read("rows", slice(first, stop)).cumsum(dtype=np.int64))
+            for run in runs:
+                low, high = max(run.start, first), min(run.stop, stop)
+                if low < high:
+                    yield Slice(slice(low, high), slice(int(ends[low - first]), int(ends[high - first])))
+            before = int(ends[-1])
 
     def plan(self, n_rows: int) -> Plan:
         """Return a plan to read the data in batches of whole tasks, as even as they come.

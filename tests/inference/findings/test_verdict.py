@@ -231,6 +231,7 @@ def test_of_many_rows_in_files_a_sample_is_looked_at(tmp_path, monkeypatch):
     task, worker = np.indices((3_000, 5))
     frame = pd.DataFrame({"task": task.ravel(), "worker": worker.ravel(), "label": rng.integers(2, size=15_000)})
     monkeypatch.setattr("crowdppl.inference.fitted.fitted.LOOKED_AT", 5_000)
+    monkeypatch.setattr("crowdppl.data.store.BLOCK", 710)  # of tasks, over whose bounds a run goes
     fit = cp.fit("dawid_skene", by_table(frame, tmp_path), progress=False)
     assert fit.verdict.trust == "no"
     (said,) = [why for why in fit.verdict.why if "of 3,000 tasks" in why]

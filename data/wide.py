@@ -107,7 +107,7 @@ def wide_roles(
 
 
 def _is_beside(name: str, values: Mapping[str, set[Hashable]]) -> bool:
-    """Whether a column is called after another, as ``ann_confidence`` after ``ann``, and has none of its values."""
+    """Return whether a column is called after another, as ``ann_sure`` after ``ann``, and has none of its values."""
     return any(
         other != name
         and not (found & values[name])

@@ -206,13 +206,13 @@ def count_column(roles: Roles, table: pd.DataFrame) -> str | None:
 
 
 def _may_be_asked_about(known: pd.DataFrame, name: str, question: str, worker: list[str]) -> bool:
-    """Whether identifiers stand in several rows each, with few of the same worker and question."""
+    """Return whether identifiers stand in several rows each, with few of the same worker and question."""
     cells = len(known[[name, question, *worker]].drop_duplicates())
     return 1 < known[name].nunique() < len(known) and (cells >= NEARLY * len(known) or not worker)
 
 
 def _are_asked_about(known: pd.DataFrame, name: str, question: str, worker: str) -> bool:
-    """Whether most identifiers have several workers, and one question or fewer questions than there are of them."""
+    """Return whether most identifiers have several workers, and one question or fewer questions than that."""
     each = known.groupby(name)[[question, worker]].nunique()
     return bool((each[worker] > 1).mean() > 0.5) and (
         bool((each[question] == 1).all()) or known[question].nunique() < len(each)

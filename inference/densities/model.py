@@ -17,7 +17,7 @@ MAY_BE_READ = ("worker", "features", "worker_features")  # of annotations, by a 
 
 
 class ByKey:
-    """What is equal to others of its class by the key of both; with a hash, so that programs may be kept by it."""
+    """An object that is equal to others of its class by their keys; with a hash, so that programs are kept by it."""
 
     _key: Any
 

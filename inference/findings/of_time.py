@@ -137,7 +137,7 @@ def agreement_changed(of: Labels) -> Iterator[Said]:
 
 
 class Agreement(NamedTuple):
-    """How many pairs of annotations of a task agree in the earlier and in the later half of the tasks.
+    """Shares of pairs of annotations of a task that agree in the earlier and in the later half of the tasks.
 
     Args:
         since: when the later half begins.

@@ -58,11 +58,11 @@ UNSEEN = "Errors that most of them share show in no annotations; a few gold labe
 
 
 OF_ITEMS = "No comparison has a true label: what the fit says is the scores of the items (ranking.csv)."
-"""What there is to say of labels where annotations are preferences."""
+"""The sentence on labels where annotations are preferences."""
 
 
 OF_NOBODY = "Preferences are no errors, so that none of the workers is to be reviewed by them."
-"""What there is to say of workers then."""
+"""The sentence on workers then."""
 
 
 class Step(NamedTuple):
@@ -162,7 +162,7 @@ def verdict(of: Posterior) -> Verdict:
         why += [_agreement(of), *([UNSEEN] if annotations.gold is None else [])]
     if annotations.gold is not None:
         why.append(clause(gold_accuracy(of)))
-    labels, workers = _labels(of), _workers(of)
+    labels, workers = _labels(of), _workers(of, annotations)
     if gap:
         points = f"{100 * gap:.0f} percentage points"
         labels = (f"By the gold tasks the probabilities are too high by {points}, so that more are doubtful.", *labels)
@@ -181,7 +181,7 @@ def _of_files(of: Posterior, trust: Trust, why: list[str]) -> Verdict:
     why = why or [_agreement(here), UNSEEN]
     if here.annotations.n_tasks < source.n_tasks:
         why.append(f"Checks looked at {here.annotations.n_tasks:,} of {source.n_tasks:,} tasks.")
-    return Verdict(trust, tuple(why), labels, _workers(here), ())
+    return Verdict(trust, tuple(why), labels, _workers(here, source), ())
 
 
 def _against_gold(of: Posterior) -> tuple[list[str], float]:
@@ -271,8 +271,13 @@ def _to_review(of: Posterior) -> float:
     return float(reviewed(of)["annotations"].sum() / max(of.annotations.n_annotations, 1))
 
 
-def _workers(of: Posterior) -> tuple[str, ...]:
-    """Sentences on the workers to review: how many, and the first of them with the reasons."""
+def _workers(of: Posterior, source: Annotations | Files) -> tuple[str, ...]:
+    """Sentences on the workers to review: how many, and the first of them with the reasons.
+
+    Args:
+        of: the result, which may be of a sample of the tasks.
+        source: all annotations, of which each worker's number is said.
+    """
     if not of.annotations.named:
         return ("The annotations name no workers, so that none can be reviewed.",)
     found, n = reviewed(of), of.annotations.n_workers
@@ -284,9 +289,10 @@ def _workers(of: Posterior) -> tuple[str, ...]:
     first = found.head(SHOWN)
     verb = "is" if len(found) == 1 else "are"
     said = [f"{len(found):,} of {everyone} {verb} to be reviewed (workers.csv)."]
-    for name, row in first.iterrows():
-        given = f"; {count_text(int(row['annotations']), 'annotation')}" if row["annotations"] else ""
-        said.append(f"{name_text(name)}: {row['reason']}{given}.")
+    counts = dict(zip(of.annotations.workers, source.n_by_worker().tolist(), strict=True))
+    for name, reason in first["reason"].items():
+        given = f"; {count_text(int(counts[name]), 'annotation')}" if counts[name] else ""
+        said.append(f"{name_text(name)}: {reason}{given}.")
     if len(found) > len(first):
         said.append(f"And {len(found) - len(first):,} more, whom the column review of workers.csv names.")
     return tuple(said)

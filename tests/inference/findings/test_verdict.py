@@ -229,11 +229,14 @@ def test_files_have_the_findings_and_reviews_that_they_have_in_memory(shape, tmp
 def test_of_many_rows_in_files_a_sample_is_looked_at(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     task, worker = np.indices((3_000, 5))
-    frame = pd.DataFrame({"task": task.ravel(), "worker": worker.ravel(), "label": rng.integers(2, size=15_000)})
+    truth = rng.integers(2, size=(3_000, 1))
+    label = np.where(worker == 4, 0, np.where(rng.random(worker.shape) < 0.85, truth, 1 - truth))
+    frame = pd.DataFrame({"task": task.ravel(), "worker": worker.ravel(), "label": label.ravel()})
     monkeypatch.setattr("crowdppl.inference.fitted.fitted.LOOKED_AT", 5_000)
     monkeypatch.setattr("crowdppl.data.store.BLOCK", 710)  # of tasks, over whose bounds a run goes
     fit = cp.fit("dawid_skene", by_table(frame, tmp_path), progress=False)
-    assert fit.verdict.trust == "no"
+    assert fit.verdict.trust == "with care"
+    assert "4: gives 0 whatever the task; 3,000 annotations." in fit.verdict.workers  # all, and not the sample's
     (said,) = [why for why in fit.verdict.why if "of 3,000 tasks" in why]
     sample = fit.fitted.in_memory.annotations
     assert f"{sample.n_tasks:,}" in said

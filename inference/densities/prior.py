@@ -15,7 +15,7 @@ from ...models import Story, StoryError
 from ...models.parts.kernels import SMALLEST
 from .enumerated import Parameters, Site, is_latent, site_values
 from .model import Model
-from .padded_sites import dirichlet_of, is_table
+from .padded_sites import PaddingWeighsNothing, dirichlet_of, is_table
 from .programs import compiled
 
 PROPOSALS = 5  # of a gamma variate
@@ -89,8 +89,10 @@ def log_prior_by_site(model: Model, parameters: Parameters, annotations: Annotat
 
     Sites without a prior, such as the weights of a network that are optimised, are left out.
     """
-    sites = _prior_sites(model, parameters, annotations)
-    return {name: site["fn"].log_prob(site["value"]).sum() for name, site in sites.items()}
+    with PaddingWeighsNothing(annotations):
+        sites = _prior_sites(model, parameters, annotations)
+    weights = {name: 1.0 if site["scale"] is None else site["scale"] for name, site in sites.items()}
+    return {name: (weights[name] * site["fn"].log_prob(site["value"])).sum() for name, site in sites.items()}
 
 
 def log_prior_to_scale(model: Model, parameters: Parameters, annotations: Annotations) -> tuple[Array, Array | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,9 +44,6 @@ from .of_modes import modes_text
 from .of_prior import worker_prior
 from .register import Findings
 from .review import reviewed
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 SHOWN_WORKERS = 5
 SHOWN_ITEMS = 10  # of those that were compared, the best ones
@@ -121,7 +118,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         facts["permuted"] = f"{fitted.origin[PERMUTED]}, brought to the names of the others: the density is the same"
     if modes := modes_text(fitted.outcome.modes):
         facts["modes"] = modes
-    facts |= shared_errors(fitted.model, fitted.parameters) | difficulties(fitted.model, fitted.parameters)
+    facts |= shared_errors(fitted) | difficulties(fitted)
     facts |= copies_fact(fitted) | panel(fitted)
     if len(annotations.models):
         facts["models"] = models_text(fitted)
@@ -143,8 +140,8 @@ def _of_files(fitted: Fitted, files: Files, interval: float) -> Summary:
     brief = in_brief(fitted, files)
     facts = brief.facts | {
         "labels": _certainty(files.n_tasks, int(fitted.label_sums.sure), files),
-        **shared_errors(fitted.model, fitted.parameters),
-        **difficulties(fitted.model, fitted.parameters),
+        **shared_errors(fitted),
+        **difficulties(fitted),
     }
     tables = {"classes": class_frame(fitted)}
     if files.named:
@@ -168,7 +165,7 @@ def _of_average(fit: Posterior, interval: float) -> Summary:
     facts = {"data": sizes(fit.annotations), "labels": certainty(fit) + differing(fit)}
     tables = {"weights": fit.weights.to_frame()}
     if len(fit.weighty) == 1:
-        facts |= shared_errors(fit.weighty[0][0].model, fit.weighty[0][0].parameters)
+        facts |= shared_errors(fit.weighty[0][0])
     facts |= copies_fact(fit) | panel(fit)
     if fit.power is not None:
         facts["power"] = f"the label probabilities of each story and of the votes to the power {fit.power:.2f}, by gold"
@@ -320,10 +317,12 @@ def sizes(annotations: Annotations | Files) -> str:
     return f"{tasks}, {workers}, {classes}, {given}"
 
 
-def shared_errors(model: Model, parameters: xr.Dataset) -> dict[str, str]:
+def shared_errors(fitted: Fitted) -> dict[str, str]:
     """Return the share of annotations that follow a common impression, in words; empty without shared errors."""
-    if STRENGTH not in parameters or not model.hyperparameters.get("shared_error"):
+    model = fitted.model
+    if STRENGTH not in fitted.draws or not model.hyperparameters.get("shared_error"):
         return {}
+    parameters = fitted.parameters
     strength = parameters[STRENGTH].transpose("family", "level")
     followed = strength.to_numpy() @ LEVELS
     of_families = [f"{share:.0%} of {name}" for name, share in zip(strength["family"].values, followed, strict=True)]
@@ -364,11 +363,12 @@ def panel(source: Posterior | Fitted) -> dict[str, str]:
     return {"independence": f"{said}{fewer}"}
 
 
-def difficulties(model: Model, parameters: xr.Dataset) -> dict[str, str]:
+def difficulties(fitted: Fitted) -> dict[str, str]:
     """Return the difficulty of tasks, in words; empty where the story has none."""
-    if SHARE not in parameters or not model.hyperparameters.get("task_difficulty"):
+    model = fitted.model
+    if SHARE not in fitted.draws or not model.hyperparameters.get("task_difficulty"):
         return {}
-    share = parameters[SHARE].to_numpy()
+    share = fitted.parameters[SHARE].to_numpy()
     weight = {name: model.hyperparameters[name] for name in ("difficulty_weight",) if name in model.hyperparameters}
     return {
         "difficulties": f"{1 - share[0]:.0%} of the tasks are difficult; log-odds of annotations are "

@@ -17,6 +17,7 @@ from ..densities.programs import compiled, key_of
 from ..sources.on_disk import Files
 from .fitted import Fitted
 from .posterior import Posterior
+from .remembered import once
 
 LITTLE = 2**16  # annotations as far as which the mix is drawn; that of more tasks is nearly known
 
@@ -69,6 +70,7 @@ def _as_shown(shares: np.ndarray, source: Annotations | Files) -> np.ndarray:
     return (1 - part) * shares + part * shares[..., source.kind.mirror(source.n_classes)]
 
 
+@once
 def _class_counts(fitted: Fitted) -> np.ndarray:
     """By question how many tasks are of each class, at labels drawn in each draw: ``(chain, draw, Q, K)``."""
     source, seen = fitted.annotations, fitted.at_size

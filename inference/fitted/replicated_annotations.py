@@ -103,7 +103,9 @@ def independent(fitted: Fitted) -> bool:
 
 def log_prior(fitted: Fitted) -> NamedArrays:
     """The log-density of each parameter's prior in each draw: by site, with the dimensions chain and draw."""
-    return NamedArrays({name: (("chain", "draw"), np.asarray(value)) for name, value in _log_prior(fitted).items()})
+    return NamedArrays(
+        {name: (("chain", "draw"), np.asarray(value)) for name, value in _log_prior(fitted.at_size).items()}
+    )
 
 
 def _dataset(truth: Any, annotation: Any, annotations: Annotations) -> xr.Dataset:

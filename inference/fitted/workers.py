@@ -27,6 +27,7 @@ AT_ONCE = 2**18  # numbers of confusion matrices that are scored at once, about
 Scores = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]  # of confusion matrices, and of the classes' shares
 
 
+@remembered
 def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
     """The scores that follow from the confusion matrices alone: the first columns of :func:`worker_scores`.
 
@@ -128,7 +129,7 @@ def worker_scores(
     """
     _named(fit.source)
     fitted = fit.fitted if rank_one or fit.on_disk else None
-    frame = fitted_scores(fit, interval)
+    frame = fitted_scores(fit if fit.only is None else fit.only, interval)
     if fit.rule is not None:
         if misled is not None and checked(misled):
             fitted_of(fit)

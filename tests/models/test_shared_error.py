@@ -341,13 +341,13 @@ def test_the_summary_says_how_strong_the_pull_is_and_the_parameters_name_familie
     by_family = cp.fit("one_coin", annotations, worker_families=families, **options)
     pulls = by_family.parameters["pull_strength"] @ by_family.parameters["level"]
     expected = ", ".join(f"{float(pulls.sel(family=name)):.0%} of {name}" for name in ("even", "odd"))
-    said = shared_errors(by_family.model, by_family.parameters)["shared errors"]
+    said = shared_errors(by_family.only)["shared errors"]
     assert said.startswith(f"{expected}: shares of annotations that follow")
     by_family.save(tmp_path / "fit")
     again = cp.load_fit(tmp_path / "fit").parameters["pull_strength"]
     np.testing.assert_allclose(again.sel(family="odd"), by_family.parameters["pull_strength"].sel(family="odd"))
     own = cp.fit("one_coin", annotations, max_iterations=3, progress=False)
-    assert shared_errors(own.model, own.parameters) == {}
+    assert shared_errors(own.only) == {}
 
 
 @pytest.mark.slow

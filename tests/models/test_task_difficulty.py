@@ -295,7 +295,7 @@ def test_the_summary_says_how_difficult_tasks_are_and_the_command_line_takes_it(
     assert said.startswith(f"{1 - share[0]:.0%} of the tasks are difficult; log-odds")
     assert f"{share @ LEVELS:.0%} smaller in the mean of all tasks (the prior expects 24%)" in said
     plain = cp.fit("one_coin", hard[0], max_iterations=30, progress=False)
-    assert difficulties(plain.model, plain.parameters) == {}
+    assert difficulties(plain.only) == {}
     assert parse_settings(["task_difficulty=true"], "dawid_skene", "em") == {"task_difficulty": True}
 
 

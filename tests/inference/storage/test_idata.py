@@ -10,6 +10,8 @@ import xarray as xr
 from netcdf import load_netcdf
 
 import crowdppl as cp
+from crowdppl.inference.densities.prior import log_prior_by_site
+from crowdppl.inference.fitted.replicated_annotations import log_prior
 from crowdppl.inference.storage import arviz_groups as module
 from crowdppl.inference.storage.arviz_groups import group, groups, make_idata, save_netcdf, to_groups
 
@@ -232,3 +234,16 @@ def test_compare_puts_the_right_posterior_before_the_moved_one(tmp_path):
     assert table["rank"].tolist() == [0, 1]
     difference = elpd(az.loo(right)) - elpd(az.loo(moved))
     assert abs(table.loc["moved", "elpd_diff"]) == pytest.approx(difference, rel=0.05)  # ArviZ 1 rounds and signs it
+
+
+@pytest.mark.parametrize("story", ["glad", "hierarchical_dawid_skene"])  # sites of tasks, and of workers under others
+def test_log_priors_of_padded_annotations_are_those_of_the_real_tasks_and_workers(story):
+    annotations, _ = cp.simulate(story, n_tasks=37, n_workers=7, n_classes=3, annotations_per_task=4, seed=1)
+    fitted = cp.fit(story, annotations.without_gold(), max_iterations=3, progress=False).only
+    assert fitted.at_size.annotations.n_tasks > 37
+    first = {name: value[0, 0] for name, value in fitted.draws.items()}
+    real = log_prior_by_site(fitted.model, first | fitted.fixed, fitted.annotations)
+    found = log_prior(fitted).variables
+    assert found.keys() == real.keys()
+    for name, value in real.items():
+        np.testing.assert_allclose(found[name][1], np.reshape(value, (1, 1)), rtol=1e-5)

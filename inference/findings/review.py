@@ -58,6 +58,7 @@ SAYS_NOTHING = "says next to nothing of the true class"
 BELOW_CHANCE = "is right less often than by guessing"
 SIDES = 3.0  # standard deviations from which pairs of workers agree, or contradict each other, beyond chance
 PROBABLE = 0.5  # probability from which a worker is to be reviewed
+UNTOLD = "not told: workers agree no more than by chance, and scores say nothing"  # of who is reviewed for nothing
 SURELY = 0.95  # share of it from which such a worker is said to be below chance, and not only to say nothing
 LOOKS, NOTHING, BELOW, OTHERWISE = range(4)
 PRIOR = np.array([9.0, 0.5, 0.25, 0.25])  # of the shares of these kinds, in workers
@@ -85,7 +86,8 @@ def review(of: Posterior | Fitted) -> pd.DataFrame:
         of: a fit of a story, an average, or labels by a rule, whose annotations are in memory and name workers.
 
     Returns:
-        By worker: review, a bool, and reason, empty where there is none.
+        By worker: review, a bool, and reason, empty where there is none; where workers agree no more than by chance
+        it is said of each that nothing is told, lest no review be read as praise.
     """
     return _review(of if isinstance(of, Fitted) or of.only is None else of.only)
 
@@ -100,7 +102,10 @@ def _review(of: Posterior | Fitted) -> pd.DataFrame:
         others = (of_kind.get(name) for of_kind in (wrong, found["copies"], found["changed"]))
         reasons.append(found["constant_workers"].get(name) or "; ".join(filter(None, others)))
     reason = np.array(reasons, object)
-    return pd.DataFrame({"review": reason != "", "reason": reason}, annotations.workers.to_index("worker"))
+    is_review = reason != ""
+    if tells_of_nobody(of):
+        reason[~is_review] = UNTOLD
+    return pd.DataFrame({"review": is_review, "reason": reason}, annotations.workers.to_index("worker"))
 
 
 def tells_of_nobody(of: Posterior | Fitted) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.data.errors import AnnotationWarning
-from crowdppl.inference.findings.review import reviewed
+from crowdppl.inference.findings.review import UNTOLD, reviewed
 from crowdppl.inference.findings.verdict import SHOWN, UNSEEN, clause
 
 N_TASKS, N_WORKERS = 120, 12
@@ -80,10 +80,10 @@ def test_trust_is_by_the_findings(healthy, noise):
 
 
 @pytest.mark.parametrize("story", ["dawid_skene", "majority_vote"])
-def test_where_nobody_agrees_nothing_is_said_of_workers(story):
+def test_where_nobody_agrees_it_is_said_that_nothing_is_told_of_workers(story):
     with pytest.warns(cp.CrowdWarning):
         fit = cp.fit(story, table(1 / 3), progress=False)
-    assert (fit.workers["reason"] == "").all()
+    assert (fit.workers["reason"] == UNTOLD).all()
     assert not fit.workers["review"].any()
     (said,) = fit.verdict.workers
     assert "agree no more than by chance" in said

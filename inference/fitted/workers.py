@@ -165,10 +165,17 @@ def _realised_accuracy_draws(fit: Posterior, misled: float | None) -> Iterator[n
 
 
 def realised_by_batch(fitted: Fitted, files: Files, misled: float | None) -> np.ndarray:
-    """The share of each worker's annotations that are right, ``(J,)``, expected under the labels of all chunks."""
+    """The share of each worker's annotations that are right, ``(J,)``, expected under the labels of all chunks.
+
+    It allows for the misled tasks that a sample of the annotations asks for, and a guess is right in 1 of K.
+    """
     right, n = np.asarray(fitted.label_sums.right, float), files.n_by_worker()
     share = np.minimum(right / np.where(n > 0, n, np.nan), 1.0)  # sums of float32
-    return misleading(share, USUAL if misled is None else checked(misled), files.n_classes)
+    if (seen := fitted.in_memory) is None:
+        return misleading(share, USUAL if misled is None else checked(misled), files.n_classes)
+    allowed = misled_share(seen, misled)
+    looked = misleading(share, allowed.mean, files.n_classes)
+    return (1 - allowed.nobody_looked) * looked + allowed.nobody_looked / files.n_classes
 
 
 def gold_scores(annotations: Annotations, gold: Any = None, *, interval: float = INTERVAL) -> pd.DataFrame:

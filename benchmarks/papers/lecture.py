@@ -263,10 +263,11 @@ EXPERIMENT = Experiment(
     ),
     not_run=(
         NotRun(
-            "CIFAR-10H: entropy of labels, the trap tasks, the time to annotate",
+            "CIFAR-10H: the trap tasks and the time to annotate of its own workers",
             "the lecture's examples",
-            "The counts of annotations are open; the workers, their trap tasks and times are not in them, and "
-            "the images are not here.",
+            "The counts of annotations are open; the workers, their trap tasks and times are not in them. Nearest: the "
+            "notebook measuring_a_crowd, with the entropy and the confusion matrix of these counts, and traps and "
+            "times of workers who are drawn from them.",
             "The release with one row an annotation, of 2,571 workers; cp.Annotations.from_frame(…, seconds=…) "
             "takes their times.",
         ),

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.benchmarks.papers import cmm_labelme, cmm_simulated
+from crowdppl.benchmarks.papers import cmm_labelme, cmm_matrices, cmm_simulated, setups
 from crowdppl.benchmarks.papers.crowd_mixture import above_by_prior, converged_at, each_alone, trained
+from crowdppl.benchmarks.papers.experiment import Finding
 from crowdppl.benchmarks.papers.setups import three_gaussians, worker_groups
 from crowdppl.inference.scores.divergences import confusion_divergences
 
@@ -164,3 +165,57 @@ def test_labelmes_tables_have_the_papers_figures_beside_ours():
     assert three.loc[("CMM", "global", "one each", "paper's"), "test accuracy, %"] == "80.5 ± 0.7"
     assert four.loc[("DL-EM", "one each"), "G-JS, paper"] == 0.259
     assert set(cmm_labelme.EXPERIMENT.figures(frame)) == {"accuracies"}
+
+
+def test_drawn_matrices_are_what_the_names_of_their_groups_say():
+    sets = [confusions for seed in range(20) for confusions in cmm_matrices.drawn(seed)]
+    assert len({confusions.tobytes() for confusions in sets}) == 20 * cmm_matrices.DRAWS
+    for experts, inexperts, spammers in sets:
+        for rows in (experts, inexperts, spammers):
+            assert rows.sum(-1) == pytest.approx(1)
+        assert (rows >= 0).all()
+        assert (np.diagonal(experts) >= 0.5).all()
+        assert (np.diagonal(inexperts) <= np.diagonal(experts)).all()
+        assert (spammers == spammers[0]).all()
+    assert min(np.diagonal(inexperts).min() for _, inexperts, _ in sets) < 0.05  # also those who err on purpose
+
+
+def test_the_authors_matrices_are_those_of_the_simulated_crowds_within_what_is_said():
+    assert np.abs(setups.AUTHORS - setups.GROUP_CONFUSIONS).max() < 0.025
+    assert pytest.approx(1, abs=2e-5) == setups.AUTHORS.sum(-1)
+
+
+@pytest.mark.parametrize(("right", "verdict"), [(15, "holds"), (14, "fails")])
+def test_most_sets_are_as_many_as_the_binomial_test_asks(right, verdict):
+    """Of 20 sets 15: the probability of as many by chance is 0.021, of 14 it is 0.058."""
+    rows = [
+        {"matrices": "drawn", "annotators": 10_000, "seed": number // 4, "draw": number % 4}
+        | {"method": method, "accuracy": 80 + (method == "CMM") * (1 if number < right else -1)}
+        for number in range(20)
+        for method in ("CMM", "DL-EM")
+    ]
+    judge = next(c.judge for c in cmm_matrices.EXPERIMENT.claims if "DL-EM" in c.says and "most" in c.says)
+    assert judge(pd.DataFrame(rows)) == Finding(f"{right} of 20 sets", verdict)
+
+
+def test_the_groups_of_table_4_are_in_the_order_of_their_weights_and_measured_against_identity_and_even_rows():
+    annotations = three_gaussians(30, 0, n_tasks=60)[0]
+    fit = cp.fit("cmm", annotations, groups=3, max_iterations=20, progress=False)
+    found = cmm_labelme.groups(fit)
+    assert found["alpha"] == sorted(found["alpha"], reverse=True)
+    assert sum(found["alpha"]) == pytest.approx(1, abs=1e-4)
+    matrices = np.asarray(fit.parameters["group_confusion"], dtype=float)
+    matrices = matrices[np.argsort(-np.asarray(fit.parameters["weights"], dtype=float))]
+    entropies = -(matrices * np.log(matrices)).sum(-1).mean(-1) / np.log(3)
+    assert found["h"] == pytest.approx(entropies, abs=1e-4)
+    middle = (matrices + np.eye(3)) / 2
+    to_middle = (matrices * np.log2(matrices / middle)).sum(-1) - np.log2(np.diagonal(middle, axis1=-2, axis2=-1))
+    assert found["i_sim"] == pytest.approx(1 - to_middle.mean(-1) / 2, abs=1e-4)
+
+
+@pytest.mark.parametrize(("second", "verdict"), [(0.3, "holds"), (0.001, "fails")])
+def test_cmm_has_several_groups_where_the_second_has_annotations_of_every_seed(second, verdict):
+    rows = [{**cmm_labelme.PUBLISHED, "seed": 0, "alpha": [0.7, 0.3]}]
+    rows.append({**cmm_labelme.PUBLISHED, "seed": 1, "alpha": [1 - second, second]})
+    judge = next(claim.judge for claim in cmm_labelme.CLAIMS if "more than one group" in claim.says)
+    assert judge(pd.DataFrame(rows)).verdict == verdict

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from scipy.special import softmax
 
 import crowdppl as cp
-from crowdppl.benchmarks.papers import conal_real, conal_synthetic
+from crowdppl.benchmarks.papers import conal_real, conal_sweeps, conal_synthetic
 from crowdppl.benchmarks.papers.common_confusions import OURS, PUBLISHED, learnt, methods, shares_who_confuse, train
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
@@ -165,3 +165,34 @@ def test_each_method_of_the_paper_has_a_cell_for_each_seed_and_dataset():
     for dataset in ("labelme", "music"):
         of_dataset = [cell["method"] for cell in default if cell["dataset"] == dataset]
         assert all(of_dataset.count(method) == 2 for method in methods())
+
+
+def test_a_task_has_as_many_annotations_as_the_sweep_says_and_the_common_matrix_is_as_often_right():
+    crowd = conal_synthetic.simulated(conal_sweeps.READING, 0, n_train=50, n_test=5, common_right=0.8, each=5)
+    assert (np.bincount(crowd.annotations.task) == 5).all()
+    assert np.diagonal(crowd.common) == pytest.approx(0.8)
+    assert crowd.common.sum(-1) == pytest.approx(1)
+
+
+def sweep_of(gains):
+    """Five seeds along both sweeps, CoNAL above every rival by what is given for the setting."""
+    return pd.DataFrame(
+        [
+            {**cell, "accuracy": 90 + cell["seed"] + gains.get(cell["common"], 1) * (cell["method"] == PUBLISHED)}
+            for cell in conal_sweeps.cells(5)
+        ]
+    )
+
+
+def test_a_sweep_holds_only_where_every_setting_does_and_says_which_does_not():
+    by_figure = {claim.where: claim for claim in conal_sweeps.EXPERIMENT.claims if "DL-MV" in claim.says}
+    holds = sweep_of({})
+    holds["accuracy"] += 0.01 * np.arange(len(holds)) % 0.05  # so that differences vary
+    assert {claim.judge(holds).verdict for claim in by_figure.values()} == {"holds"}
+    worse = sweep_of({0.2: -1})
+    assert by_figure["figure 4"].judge(worse).verdict == "fails"
+    assert by_figure["figure 4"].judge(worse).ours.count("(fails)") == 1
+    assert by_figure["figure 5"].judge(worse).verdict == "holds"
+    (strengths, numbers) = conal_sweeps.tables(worse).values()
+    assert list(strengths.columns) == [0.2, 0.5, 0.8]
+    assert list(numbers.columns) == [1, 3, 5]

@@ -26,10 +26,10 @@ def little(monkeypatch):
     return crowd
 
 
-@pytest.mark.parametrize("way", ["DASC", "resampling", "class-balanced focal"])
+@pytest.mark.parametrize("way", ["DASC", "focal and confidence", "resampling", "class-balanced focal"])
 def test_a_cell_has_a_row_for_each_round_with_numbers_that_json_knows(little, way):
     rows = dasc.run("labelme", "crowd_layer", way, seed=0)
-    assert [row["last"] for row in rows] == [False, False, True] if way == "DASC" else [True]
+    assert [row["last"] for row in rows] == [False, False, True] if way in ("DASC", "focal and confidence") else [True]
     assert all(isinstance(value, float | int | bool | None) for row in rows for value in row.values())
     assert all(0 <= row["test"] <= 100 for row in rows)
     assert rows[0]["R"] == pytest.approx(cp.imbalance_ratio(little), abs=1e-5)
@@ -37,7 +37,7 @@ def test_a_cell_has_a_row_for_each_round_with_numbers_that_json_knows(little, wa
 
 def test_all_ways_but_the_base_are_cells_and_the_cheap_ones_come_first():
     cells = dasc.cells(2)
-    assert len(cells) == len({tuple(cell.values()) for cell in cells}) == 2 * 2 * 3 * 7
+    assert len(cells) == len({tuple(cell.values()) for cell in cells}) == 2 * 2 * 3 * 8
     ways = [cell["way"] for cell in cells]
     assert max(i for i, way in enumerate(ways) if way in dasc.LOSSES) < ways.index("DASC")
 
@@ -46,7 +46,7 @@ def made_up(gain):
     """Rows of all cells for two seeds, in which DASC is better than everything by `gain` and a little by seed."""
     rows = []
     for cell in dasc.cells(2):
-        n_rounds = 2 if cell["way"] in dasc.SELECTIONS else 0
+        n_rounds = 2 if cell["way"] in (*dasc.SELECTIONS, dasc.FOCAL_CONFIDENCE) else 0
         for number in range(n_rounds + 1):
             better = gain if cell["way"] == "DASC" and number == n_rounds else 0.0
             test = 80 + better + 0.01 * cell["seed"] * better
@@ -132,3 +132,33 @@ def test_as_published_is_the_papers_schedule_with_as_many_pseudo_annotations_a_r
     assert asked["given"][6] * annotations.n_annotations == pytest.approx(10_000)
     assert (asked["batch_size"], asked["epochs"], asked["weight_decay"]) == (512, 25, 5e-4)
     assert len(dasc_published.cells(5)) == 2 * 3 * 3 * 5
+
+
+def test_imbalance_by_round_is_in_a_table_of_each_selection_and_is_judged_by_the_last_round():
+    frame = made_up(5.0).assign(imbalance=lambda rows: 2.5 - 0.2 * rows["round"] + 0.01 * rows["seed"] * rows["round"])
+    claims = [claim for claim in dasc.EXPERIMENT.claims if "lowers the imbalance" in claim.says]
+    assert [claim.judge(frame).verdict for claim in claims] == ["holds"] * 6
+    rises = frame.assign(imbalance=frame["imbalance"].where(frame["method"] != "wdn", 2.5 + frame["round"]))
+    assert [claim.judge(rises).verdict for claim in claims] == ["holds", "holds", "fails"] * 2
+    tables = {title.split(": ")[1]: table for title, table in dasc.tables(frame).items() if title.startswith("R, ")}
+    assert list(tables) == list(dasc.SELECTIONS)
+    assert tables["DASC"].loc["labelme, WDN", ["0", "2", "3"]].tolist() == ["2.50 ± 0.00", "2.11 ± 0.01", "–"]
+
+
+def test_the_sum_of_focal_loss_and_confidence_is_each_of_both(little, monkeypatch):
+    seen = {}
+
+    def self_train(method, annotations, **options):
+        seen.update(options)
+        raise KeyError
+
+    monkeypatch.setattr("crowdppl.inference.baselines.self_training.self_train", self_train)
+    with pytest.raises(KeyError):
+        dasc.run("labelme", "crowd_layer", dasc.FOCAL_CONFIDENCE, seed=0)
+    assert (seen["select"], seen["rounds"], seen["focus"]) == ("confidence", 2, dasc.FOCUS)
+
+
+def test_dasc_is_judged_against_the_sum_by_its_last_round():
+    claims = [claim for claim in dasc.EXPERIMENT.claims if claim.where == "section 4.4"]
+    assert [claim.judge(made_up(5.0)).verdict for claim in claims] == ["holds"] * 6
+    assert [claim.judge(made_up(-5.0)).verdict for claim in claims] == ["fails"] * 6

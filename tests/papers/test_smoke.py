@@ -8,7 +8,15 @@ import pytest
 from paper_crowd import small_crowd
 
 import crowdppl as cp
-from crowdppl.benchmarks.papers import cmm_labelme, cmm_simulated, conal_real, dasc, dasc_published, dasc_sparsity
+from crowdppl.benchmarks.papers import (
+    cmm_labelme,
+    cmm_matrices,
+    cmm_simulated,
+    conal_real,
+    dasc,
+    dasc_published,
+    dasc_sparsity,
+)
 from crowdppl.benchmarks.papers.claims_page import write_page
 from crowdppl.benchmarks.papers.experiments import EXPERIMENTS, experiment
 from crowdppl.benchmarks.papers.kept_cells import run_cells, stored
@@ -16,6 +24,8 @@ from crowdppl.benchmarks.papers.kept_cells import run_cells, stored
 SMALLEST = {"epochs": 1, "n_train": 30, "n_test": 30}
 RUN_WITH = {
     "cmm-simulated": {"n_tasks": 30},
+    "cmm-matrices": {"n_tasks": 30},
+    "conal-sweeps": SMALLEST,
     "conal-synthetic": SMALLEST,
     "conal-real": {"epochs": 1},
 }
@@ -44,6 +54,7 @@ def _little(monkeypatch):
     for option, value in {"epochs": 1, "batch_size": 20}.items():
         monkeypatch.setitem(dasc_published.AS_PUBLISHED, option, value)
     monkeypatch.setitem(cmm_labelme.PROTOCOLS, "paper's", {"epochs": 1, "network_rate": 1e-3})
+    monkeypatch.setattr(cmm_matrices, "METHODS", cmm_matrices.METHODS[:1])
     monkeypatch.setattr(cmm_simulated, "methods", lambda *crowd: dict([*_methods(*crowd).items()][:1]))
 
 

@@ -7,17 +7,18 @@ crowd's as a prior that counts for :data:`HABIT` annotations, by one of four kin
 .. math::
     \text{looks}: \quad & r \, [l = k] + (1 - r) \, v_l, \qquad r \sim \text{Beta}(s m, \, s (1 - m)) \\
     \text{says nothing}: \quad & v_l \\
-    \text{below chance}: \quad & v_l \, (1 - u \, [l = k]) / (1 - u v_k), \qquad u \sim \text{Uniform}(0, 1) \\
+    \text{below chance}: \quad & v_l \, (1 - u \, [l = k]) / (1 - u v_k), \; u \sim \text{Beta}(s' m', s' (1 - m')) \\
     \text{takes classes for others}: \quad & \beta_k \sim \text{Dirichlet}
 
-The shares of the kinds, and m and s, are those of the crowd: EM finds them over all workers, the shares with a prior
-that counts like ten workers of whom nine look; of those who look the density vanishes at r = 0, with
-:math:`s m \ge` :data:`LEAST`. The labels are those of the fit without the worker's own annotation,
-:math:`P(z_i = k \mid y_{-ij}) \propto P(z_i = k \mid y) / \beta_j[k, y_{ij}]`; of a rule they are the others' votes. A
-worker is to be reviewed who is more probably than not of the second or third kind, or of the fourth with an accuracy
-below that of the habit (of ordered classes: in the reverse order). Few annotations leave a worker among those who look,
-as most do. Of more than a million annotations a random part is looked at, of each of J workers about a J-th of a
-million at the most.
+The shares of the kinds, m and s, and m' and s', are those of the crowd: EM finds them over the workers, but for those
+who are known to give one class whatever the task and tell of nobody else, the shares with a prior that counts like
+seven workers of whom six look. The densities of r and u vanish at 0, with :math:`s m` and :math:`s' m'` of
+:data:`LEAST` or more, so that who is below chance clearly is. The labels are those of the fit without the worker's own
+annotation, :math:`P(z_i = k \mid y_{-ij}) \propto P(z_i = k \mid y) / \beta_j[k, y_{ij}]`; of a rule they are the
+others' votes. A worker is to be reviewed who is more probably than not of the second or third kind, or of the fourth
+with an accuracy below that of the habit (of ordered classes: in the reverse order). Few annotations leave a worker
+among those who look, as most do. Of more than a million annotations a random part is looked at, of each of J workers
+about a J-th of a million at the most.
 
 Who looks at ordered classes gives the class with probability r, as above, or, half and half, follows their order with
 correlation r: a judge who is lenient, or spreads scores in a way of their own, says much and names few classes rightly,
@@ -48,7 +49,7 @@ from ...data.questions import Units
 from ..fitted.beyond_chance import by_chance, takes_sides
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
-from .constant_workers import CHOOSES, NEARLY
+from .constant_workers import CHOOSES, NEARLY, constant_workers_of
 from .facts import listed
 from .look import findings
 from .of_time import date_text
@@ -61,12 +62,12 @@ PROBABLE = 0.5  # probability from which a worker is to be reviewed
 UNTOLD = "not told: workers agree no more than by chance, and scores say nothing"  # of who is reviewed for nothing
 SURELY = 0.95  # share of it from which such a worker is said to be below chance, and not only to say nothing
 LOOKS, NOTHING, BELOW, OTHERWISE = range(4)
-PRIOR = np.array([9.0, 0.5, 0.25, 0.25])  # of the shares of these kinds, in workers
-LEAST = 3.0  # s m of those who look
+PRIOR = np.array([6.0, 0.5, 0.25, 0.25])  # of the shares of these kinds, in workers
+LEAST = 3.0  # s m of those who look, and of those who are below chance
 GRID = (np.arange(40) + 0.5) / 40  # values of r
-COARSE = (np.arange(8) + 0.5) / 8  # values of u
+COARSE = (np.arange(10) + 0.5) / 10  # values of u, as many as of r of who reverses an order
 CORRELATIONS = (np.arange(-10, 10) + 0.5) / 10  # values of r of who follows an order, and below 0 of who reverses it
-MEANS, SIZES = np.arange(1, 20) / 20, 2.0 ** np.arange(2, 7)  # values of m and s
+MEANS, SIZES = np.arange(1, 20) / 20, 2.0 ** np.arange(2, 7)  # values of m and s, of either
 HABIT, ROW = 10.0, 2.0  # annotations that the prior of a habit, and of a row of a confusion matrix, counts for
 ITERATIONS = 200
 LOOKED_AT, NUMBERS = 1e6, 2e7  # annotations that are looked at, and probabilities of their classes, at the most
@@ -214,6 +215,8 @@ def probabilities(of: Posterior) -> np.ndarray:
     n = cross_counts((n_workers, n_classes), worker, label, weight=count)
     tables = expected_counts(given, label, others, by_row=True)
     chooses = _choose(n, tables, shares)
+    constant = np.zeros(n_workers, bool)
+    constant[constant_workers_of(of).workers] = True
     sums = np.zeros((n_workers, 1 + len(GRID) + len(COARSE)))
     block = max(BLOCK, n_workers)
     for first in range(0, len(label), block):
@@ -228,7 +231,6 @@ def probabilities(of: Posterior) -> np.ndarray:
     for own in _blocks(given):
         habit = n[:, own] + 0.5
         by_rows += _beside_habit(tables[:, own][:, :, own], habit / habit.sum(1, keepdims=True))
-    avoids = np.logaddexp.reduce(below, 1) - np.log(len(COARSE))
     habits = _smoothed(n, shares)
     for own in _blocks(given) if given.own is not None else ():
         habits[:, own] /= habits[:, own].sum(1, keepdims=True)
@@ -237,9 +239,9 @@ def probabilities(of: Posterior) -> np.ndarray:
         reverses, follows = np.split(_by_order(given, groups, others, label, shares) + nothing, 2, axis=1)
         looks = np.logaddexp(looks, np.repeat(follows, len(GRID) // follows.shape[1], axis=1)) - np.log(2)
         follow, reverse = (np.logaddexp.reduce(each, 1) - np.log(each.shape[1]) for each in (follows, reverses))
-        avoids, wrong = np.logaddexp(avoids, reverse) - np.log(2), expit(reverse - follow)
-    evidence = np.stack([nothing[:, 0], avoids, np.where(chooses, -np.inf, nothing[:, 0] + by_rows)], 1)
-    found = _mixture(looks, evidence)
+        below, wrong = np.logaddexp(below, reverses[:, ::-1]) - np.log(2), expit(reverse - follow)
+    otherwise = np.where(chooses, -np.inf, nothing[:, 0] + by_rows)
+    found = _mixture(looks, below, nothing[:, 0], otherwise, constant)
     wrong *= found[:, OTHERWISE]
     found[:, BELOW] += wrong
     found[:, OTHERWISE] -= wrong
@@ -424,27 +426,37 @@ def _probably_below(tables: np.ndarray, habit: np.ndarray, shares: np.ndarray) -
     return np.asarray(ndtr((habit @ shares - right @ shares) / np.maximum(spread, CLOSE)))
 
 
-def _mixture(looks: np.ndarray, others: np.ndarray) -> np.ndarray:
+def _mixture(
+    looks: np.ndarray, below: np.ndarray, nothing: np.ndarray, otherwise: np.ndarray, known: np.ndarray
+) -> np.ndarray:
     """The kinds' probabilities, ``(J, 4)``, by EM.
 
     Args:
         looks: the log-likelihood of those who look by value of r, ``(J, R)``.
-        others: the log-evidence of the other kinds, ``(J, 3)``.
+        below: of those who are below chance by value of u, ``(J, U)``.
+        nothing: of those who say nothing, ``(J,)``.
+        otherwise: the log-evidence of the fourth kind, ``(J,)``.
+        known: a mask of the workers who tell nothing of the others, ``(J,)``.
     """
-    mean, size = (values.ravel() for values in np.meshgrid(MEANS, SIZES, indexing="ij"))
-    kept = mean * size >= LEAST
-    a, b = (mean * size)[kept, None], ((1 - mean) * size)[kept, None]
-    population = (a - 1) * np.log(GRID) + (b - 1) * np.log1p(-GRID) - betaln(a, b)
-    population -= np.logaddexp.reduce(population, 1, keepdims=True)
-    highest = looks.max(1, keepdims=True)
-    by_population = np.log(np.maximum(np.exp(looks - highest) @ np.exp(population).T, 1e-300)) + highest
-    best, shares = len(population) // 2, PRIOR / PRIOR.sum()
+    of_looks, of_below = _by_population(looks, GRID), _by_population(below, COARSE)
+    best, shares = (of_looks.shape[1] // 2, of_below.shape[1] // 2), PRIOR / PRIOR.sum()
     for _ in range(ITERATIONS):
-        logs = np.concatenate([by_population[:, [best]], others], 1) + np.log(shares)
+        logs = np.stack([of_looks[:, best[0]], nothing, of_below[:, best[1]], otherwise], 1) + np.log(shares)
         found = np.exp(logs - np.logaddexp.reduce(logs, 1, keepdims=True))
-        last = best, shares
-        best = int((found[:, LOOKS] @ by_population).argmax())
-        shares = (found.sum(0) + PRIOR) / (len(looks) + PRIOR.sum())
+        last, told = (best, shares), found[~known]
+        best = int((told[:, LOOKS] @ of_looks[~known]).argmax()), int((told[:, BELOW] @ of_below[~known]).argmax())
+        shares = (told.sum(0) + PRIOR) / (len(told) + PRIOR.sum())
         if best == last[0] and np.abs(shares - last[1]).max() < CLOSE:
             break
     return np.asarray(found)
+
+
+def _by_population(logs: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """Log-likelihoods by value of r or u as ones by population of them, ``(J, P)``, whose density vanishes at 0."""
+    mean, size = (values.ravel() for values in np.meshgrid(MEANS, SIZES, indexing="ij"))
+    kept = mean * size >= LEAST
+    a, b = (mean * size)[kept, None], ((1 - mean) * size)[kept, None]
+    population = (a - 1) * np.log(grid) + (b - 1) * np.log1p(-grid) - betaln(a, b)
+    population -= np.logaddexp.reduce(population, 1, keepdims=True)
+    highest = logs.max(1, keepdims=True)
+    return np.asarray(np.log(np.maximum(np.exp(logs - highest) @ np.exp(population).T, 1e-300)) + highest)

@@ -11,6 +11,7 @@ from crowdppl.inference.findings.review import (
     LOOKS,
     SAYS_NOTHING,
     _looked_at,
+    _mixture,
     probabilities,
     review,
     spammers,
@@ -106,6 +107,17 @@ def test_of_judges_on_scales_of_their_own_who_follows_the_order_is_not_named(sto
         named = spammers(fit)
         assert set(named) == {"random", "reverse"}
         assert (SAYS_NOTHING in named["random"], BELOW_CHANCE in named["reverse"]) == (True, True)
+
+
+def test_workers_who_are_known_to_give_one_class_tell_nothing_of_the_others():
+    """The shares of the kinds, and how able or wrong workers are, come from the others alone."""
+    rng = np.random.default_rng(0)
+    looks, below = np.log(rng.random((12, 40))), np.log(rng.random((12, 10)))
+    nothing, otherwise = np.log(rng.random((2, 12)))
+    known = np.arange(12) < 4
+    nothing[known] += 20
+    alone = _mixture(looks[4:], below[4:], nothing[4:], otherwise[4:], np.zeros(8, bool))
+    np.testing.assert_allclose(_mixture(looks, below, nothing, otherwise, known)[4:], alone, rtol=1e-9)
 
 
 def test_of_a_healthy_crowd_nobody_is_named():

@@ -29,6 +29,9 @@ from ..scores.gold_plan import GoldNeeded
 from ..scores.worker_agreement import Agreement
 
 NAMED = 4  # judges that a sentence names
+DOUBTED = ("perhaps_copies", "always_the_same")
+"""Codes of findings on judges who may be copies, as far as they agree too little to tell."""
+
 MEANINGS = {
     "right": "share of the judge’s annotations that are the truth, by the fit",
     "gold_right": "the same by gold labels alone",
@@ -105,7 +108,9 @@ class Panel:
         if self.estimate is not None and self.estimate.accuracy["without_gold"] > self.estimate.accuracy["high"]:
             made.append(("Labels that are less often right than they say", (self._of_labels(),), "labels"))
         found = [one for one in self.fit.findings if one.severity == "warning" or one.code in NOTED]
-        if others := [one for one in found if one.code != "copies"]:
+        if doubted := [one for one in found if one.code in DOUBTED]:
+            made.append(("Judges who may copy", tuple(_sentence(one.sentence) for one in doubted), "copies"))
+        if others := [one for one in found if one.code not in ("copies", *DOUBTED)]:
             made.append(("Findings of the fit", tuple(_sentence(one.sentence) for one in others), "labels"))
         return made
 
@@ -159,7 +164,9 @@ class Panel:
         shown = self.copies.assign(judges=self.copies["judges"].map(_listed))
         if self.copies["question"].isna().all():
             shown = shown.drop(columns="question")
-        return section("copies", "Who copies whom", copies=shown.set_index("judges"), errors=self.errors)
+        doubts = [_sentence(one.sentence) for one in self.fit.findings if one.code in DOUBTED]
+        values = {"copies": shown.set_index("judges"), "doubts": doubts, "errors": self.errors}
+        return section("copies", "Who copies whom", **values)
 
     def _drop_section(self) -> Section:
         shown = self.drop.set_axis(self.drop.index.map(str).rename("judge"))

@@ -63,7 +63,7 @@ def test_copies_and_those_who_guess_are_named_with_the_reason(panel):
     assert panel.alerts[0][2] == "copies"
 
 
-def test_judges_who_may_outvote_the_rest_and_labels_that_gold_speaks_against_are_to_act_on():
+def test_judges_who_may_outvote_the_rest_and_labels_that_gold_speaks_against_are_to_act_on(tmp_path):
     """Two of five judges are one model: what others say does not tell whether they are copies, and gold labels do."""
     rng = np.random.default_rng(3)
     truth = rng.choice([1, 2, 3, 4, 5], 300, p=[0.08, 0.17, 0.3, 0.3, 0.15])
@@ -78,8 +78,13 @@ def test_judges_who_may_outvote_the_rest_and_labels_that_gold_speaks_against_are
     panel = cp.judge(cp.Annotations.from_matrix(pd.DataFrame(judges)), gold=gold, progress=False)
     titles = [title for title, _, _ in panel.alerts]
     assert any("less often right" in title for title in titles)
-    (told,) = [texts for title, texts, _ in panel.alerts if title == "Findings of the fit"]
-    assert any("'c' and 'd'" in text for text in told)
+    (told,) = [texts for _, texts, place in panel.alerts if place == "copies"]
+    assert len(panel.copies) == 0
+    assert "'c' and 'd'" in told[0]
+    page = Page(panel.report(tmp_path / "panel.html").read_text(encoding="utf-8"))
+    (section,) = [element for element in page.all("section") if element["id"] == "copies"]
+    assert told[0] in section["text"]
+    assert "No group" not in section["text"]
 
 
 def test_systems_are_ranked_by_the_share_of_the_class_that_counts(panel):

@@ -135,6 +135,9 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 _MENDS = (r"\b(?:By what is in them:|Did you mean|pass) ((?:--\w+ {0} ?)+)", r"(--missing {0}) leaves")
 _QUOTED = r"('[^']*'|\"[^\"]*\")"
 
+MANY = ("--set", "--abstain")
+"""Options that a command may have several times, with what each adds."""
+
 
 def for_the_shell(message: str, folder: str | None = None) -> str:
     """Return an error message with the command line's options in place of Python's arguments.
@@ -193,10 +196,10 @@ def fitted_again(command: str, arguments: Sequence[str]) -> str:
 
 
 def _with_options(arguments: Sequence[str], options: Sequence[tuple[str, ...]]) -> str:
-    """Return the command of the arguments with other options in place of those of the same name; --set has many."""
+    """Return the command of the arguments with other options in place of those of the same name, but for MANY."""
     kept = list(arguments)
     for option, *value in options:
-        if option == "--set":
+        if option in MANY:
             continue
         kept = [each for each in kept if not each.startswith(f"{option}=")]
         if option in kept:

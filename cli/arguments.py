@@ -122,7 +122,7 @@ def check_input(request: Request, *, saved: bool = False) -> None:
         return
     if suffix in TEXT:
         try:
-            header = read_header(path, _separator(request), request.encoding)
+            header = read_header(path, separator(request), request.encoding)
         except OSError as error:
             raise _unreadable(path, error) from error
         named_columns = [request.task, request.worker, request.label, request.count, request.seconds, request.when]
@@ -158,7 +158,7 @@ def read_annotations(request: Request) -> Annotations:
     if request.no_worker:
         options["worker"] = None
     if request.separator is not None:
-        options["separator"] = _separator(request)
+        options["separator"] = separator(request)
     if request.truth_classes is not None:
         options["truth_classes"] = class_names(request.truth_classes)
     if request.meaning:
@@ -365,8 +365,8 @@ def _unreadable(path: Path, error: OSError) -> AnnotationError:
     return AnnotationError(f"{path} cannot be read: {error.strerror}")
 
 
-def _separator(request: Request) -> str | None:
-    """The character that was meant: the shell hands on a tab that is written as in Python as two."""
+def separator(request: Request) -> str | None:
+    """Return the character that was meant: the shell hands on a tab that is written as in Python as two."""
     return "\t" if request.separator == "\\t" else request.separator
 
 

@@ -19,7 +19,7 @@ from .arguments import SAVED, check_input, parse_settings, read_annotations, rea
 from .estimate_command import estimate
 from .judge_command import judge
 from .next_annotations_command import next_annotations, next_comparisons
-from .next_gold_command import next_gold
+from .next_gold_command import content_option, next_gold
 from .output import (
     GROUPS,
     TOOLS,
@@ -158,7 +158,8 @@ def fit(
                     files |= write_for_tool(result, folder, tool, request)
         if not request.quiet:
             written = {os.path.join(out, name): content for name, content in files.items()}
-            show_result(result, written, began, str(out) if SAVED in files else None)
+            content = content_option(request, result.annotations.workers) if scan is None else ""
+            show_result(result, written, began, str(out) if SAVED in files else None, content)
 
 
 app.command("report", cls=CommandWithSettings)(report)

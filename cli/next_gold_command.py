@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,7 @@ import typer
 
 from ..data.atomic import check_new_file, whole_file
 from ..data.errors import AnnotationError
-from ..data.text_files import suffix_of
+from ..data.text_files import read_header, suffix_of
 from . import options
 from .arguments import (
     TEXT,
@@ -22,6 +23,7 @@ from .arguments import (
     read_annotations,
     read_table,
     refuse_options_of_a_fit,
+    separator,
     similar,
 )
 from .request import Request, takes_request
@@ -136,6 +138,28 @@ def _own_table(request: Request) -> Path | None:
     """The file of the annotations, where it is a table with a header."""
     path = Path(request.file)
     return path if path.is_file() and suffix_of(path) in (*TEXT, ".parquet") else None
+
+
+def content_option(request: Request, workers: Iterable[object]) -> str:
+    """Return the options that show on a page what the tasks are, where the file of a fit has columns of it; or nothing.
+
+    Args:
+        request: of the fit.
+        workers: the names of the workers, which may be columns.
+    """
+    path = _own_table(request)
+    if path is None or suffix_of(path) not in TEXT:
+        return ""
+    from ..data.column_names import is_of_annotations, named_for
+
+    columns = read_header(path, separator(request), request.encoding)
+    own = request.task or ("task" if "task" in columns else None)
+    tasks = named_for("task", columns) if own is None else [own]
+    asked = [] if request.question is None else request.question.split(",")
+    known = {*tasks, *asked, request.tags, *request.named_columns.values(), *map(str, workers)}
+    if len(tasks) != 1 or all(name in known or is_of_annotations(name) for name in columns):
+        return ""
+    return f" {shlex.join(['--content', str(path), *([] if request.task is None else ['--task', request.task])])}"
 
 
 def _content(file: Path, request: Request) -> pd.DataFrame:

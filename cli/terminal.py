@@ -112,7 +112,9 @@ def _show_warning(
         stderr().print(Text(f"Warning: {for_the_shell(str(message), folder)}", style="yellow"))
 
 
-def show_result(result: Fit, files: Mapping[str, str], began: float, folder: str | None = None) -> None:
+def show_result(
+    result: Fit, files: Mapping[str, str], began: float, folder: str | None = None, content: str = ""
+) -> None:
     """Print the verdict on a fit, or on an average of several, then its summary and the files that were written.
 
     Args:
@@ -120,13 +122,14 @@ def show_result(result: Fit, files: Mapping[str, str], began: float, folder: str
         files: what is in each file, by path.
         began: when the command began, by `time.perf_counter`.
         folder: where the fit is saved, for commands that read it; None where it is not.
+        content: options of the page of gold labels, which show what the tasks are.
     """
     from rich.table import Table
     from rich.text import Text
 
     console = stdout()
     summary = result.summary()
-    show_verdict(result, console, folder)
+    show_verdict(result, console, folder, content)
     console.print(Text(f"\n{summary.title}\n", style="bold"))
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold")
@@ -142,7 +145,7 @@ def show_result(result: Fit, files: Mapping[str, str], began: float, folder: str
     show_files(files, console)
 
 
-def show_verdict(result: Fit, console: Console, folder: str | None) -> None:
+def show_verdict(result: Fit, console: Console, folder: str | None, content: str = "") -> None:
     """Print whether to trust the crowd, which labels are doubtful, whom to review, and commands to go on with."""
     from rich.text import Text
 
@@ -155,7 +158,7 @@ def show_verdict(result: Fit, console: Console, folder: str | None) -> None:
     if folder is not None and verdict.next:
         console.print(Text("\nNext", style="bold"))
         for command, text in verdict.commands(folder).items():
-            shown = fitted_again(command, sys.argv[1:])
+            shown = fitted_again(command, sys.argv[1:]) + content * command.startswith("crowdppl next-gold ")
             console.print(Text.assemble((shown, "cyan"), f"  # {text}"), soft_wrap=True)
 
 

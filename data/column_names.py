@@ -96,6 +96,11 @@ def is_name_of(name: str, role: str) -> bool:
     return stem(name) in NAMES[role]
 
 
+def is_of_annotations(name: str) -> bool:
+    """Return whether a column has the name of workers, labels, times or gold labels, and so says nothing of a task."""
+    return plain(name) == "count" or any(is_name_of(name, role) for role in ("worker", "label", "seconds", "gold"))
+
+
 def named_for(role: str, columns: Iterable[str]) -> list[str]:
     """Return the columns whose names are known for a role.
 

@@ -299,9 +299,33 @@ def _workers(of: Posterior, source: Annotations | Files) -> tuple[str, ...]:
 
 
 def _other_way(of: Posterior) -> tuple[Step, ...]:
-    """Return the fits by which findings can be mended: of preferences, and with copies as one worker or in full."""
+    """Return the fits by which findings can be mended: of names mended, of preferences, and with copies otherwise."""
     by_code = {each.code for each in findings(of).warnings}
-    return (PREFERENCES,) * ("preferences" in by_code) + _copies_otherwise(of)
+    return (*_read_otherwise(of), *(PREFERENCES,) * ("preferences" in by_code), *_copies_otherwise(of))
+
+
+def _read_otherwise(of: Posterior) -> tuple[Step, ...]:
+    """Return the fit of the annotations with names mended that differ by slips, and abstentions as what they are."""
+    by_code = {each.code: each for each in findings(of)}
+    options, arguments, does = [], [], []
+    if "names_alike" in by_code:
+        options, arguments, does = ["--tidy"], ["tidy=True"], ["names that differ by slips as one"]
+    if none := by_code.get("class_of_none"):
+        names = none.values["classes"]
+        options += [f"--abstain {shlex.quote(str(name))}" for name in names]
+        arguments.append(f"abstain={names!r}")
+        does.append(f"{' and '.join(map(repr, names))} as abstaining")
+    if not does:
+        return ()
+    command = f"crowdppl fit FILE --story {(story := _fitted_again(of))} {' '.join(options)} --out mended"
+    call = f'cp.fit("{story}", cp.read(…, {", ".join(arguments)}))'
+    return (Step(f"labels with {', and '.join(does)}", command, call),)
+
+
+def _fitted_again(of: Posterior) -> str:
+    """Return the name of the story of another fit like this one."""
+    known = of.only is not None and of.only.story in KNOWN_STORIES
+    return of.story if known else "auto" if of.is_average else "dawid_skene"
 
 
 def _copies_otherwise(of: Posterior) -> tuple[Step, ...]:
@@ -310,8 +334,6 @@ def _copies_otherwise(of: Posterior) -> tuple[Step, ...]:
     found = named[0] if named else None
     if found is None:
         return ()
-    known = of.only is not None and of.only.story in KNOWN_STORIES
-    story = of.story if known else "auto" if of.is_average else "dawid_skene"
     text, rule, data = (
         "labels with each group of workers who may copy as one worker, which are better if they do",
         "one",
@@ -323,7 +345,7 @@ def _copies_otherwise(of: Posterior) -> tuple[Step, ...]:
             "keep",
             "annotations",
         )
-    command = f"crowdppl fit FILE --story {story} --set copies={rule} --out copies-{rule}"
+    command = f"crowdppl fit FILE --story {(story := _fitted_again(of))} --set copies={rule} --out copies-{rule}"
     return (Step(text, command, f'cp.fit("{story}", {data}, copies="{rule}")'),)
 
 

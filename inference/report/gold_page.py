@@ -15,7 +15,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.atomic import check_new_file, write_whole
-from ...data.column_names import is_name_of, own_or_known_column, plain
+from ...data.column_names import is_of_annotations, own_or_known_column
 from ...data.description import count_text
 from ...data.errors import warn
 from ...data.frames import as_frame, take_column
@@ -31,8 +31,6 @@ KEYS = "123456789abcdefghijklmnopqrtuvwxyz"
 """Keys that choose a class, in the classes' order; S saves."""
 
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".avif", ".bmp")
-OF_ANNOTATIONS = ("worker", "label", "seconds", "gold")
-"""Roles of columns that say nothing of a task to who labels it."""
 
 
 def gold_page(
@@ -153,7 +151,7 @@ def _content(
     others = {column, *(map(str, annotations.workers)), *(("left", "right") if annotations.sides is not None else ())}
     of_tasks: dict[Any, dict[str, str]] = {task: {} for task in tasks}
     for name in columns:
-        if name in others or _is_of_annotations(name):
+        if name in others or is_of_annotations(name):
             continue
         cells = take_column(frame, name, "content", "content").tolist()
         found: dict[Any, set[str]] = {}
@@ -167,11 +165,6 @@ def _content(
     if missing:
         warn(f"content: {count_text(len(missing), 'task')} of {len(tasks):,} are not in it, such as {missing[0]!r}")
     return {task: [_shown(name, text, folder) for name, text in cells.items()] for task, cells in of_tasks.items()}
-
-
-def _is_of_annotations(name: str) -> bool:
-    """Return whether a column has the name of workers, labels, times or gold labels."""
-    return plain(name) == "count" or any(is_name_of(name, role) for role in OF_ANNOTATIONS)
 
 
 def _shown(name: str, text: str, folder: Path) -> dict[str, str]:

@@ -711,6 +711,45 @@ def test_the_command_that_counts_copies_as_one_has_the_options_of_the_fit_and_ru
     assert len(finding.values["as_one"]) == 2
 
 
+@pytest.mark.parametrize(("odd", "options"), [(["Cat ", "DOG"], []), (["none", "n/a", "?"], ["--abstain", "?"])])
+def test_the_command_that_mends_names_of_classes_has_the_options_of_the_fit_and_runs(
+    odd, options, tmp_path, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=60)
+    label = np.array(["cat", "dog"])[np.where(rng.random((60, 4)) < 0.8, truth[:, None], 1 - truth[:, None])]
+    table = pd.DataFrame(label).rename_axis("task").melt(var_name="worker", value_name="label", ignore_index=False)
+    table["label"] = [*odd, *table["label"].iloc[len(odd) :]]
+    table.to_csv(tmp_path / "a b.csv")
+    given = ("fit", tmp_path / "a b.csv", *options, "--story", "one_coin", "-o", tmp_path / "1")
+    monkeypatch.setattr(sys, "argv", ["crowdppl", *map(str, given)])
+    monkeypatch.chdir(tmp_path)
+    done = crowdppl(*given)
+    assert len(cp.load_fit("1").annotations.classes) == 4
+    command = next(line for line in done.stdout.splitlines() if line.startswith("crowdppl fit ")).partition("  # ")[0]
+    assert crowdppl(*shlex.split(command)[1:]).exit_code == 0
+    mended = cp.load_fit("mended")
+    assert (list(mended.annotations.classes), mended.story) == (["cat", "dog"], "one_coin")
+    assert not findings_of(mended, "names_alike") + findings_of(mended, "class_of_none")
+
+
+@pytest.mark.parametrize("task", ["item", "thing"])
+def test_the_command_for_a_page_of_gold_labels_shows_what_the_tasks_are_where_the_file_says_it(task, tmp_path):
+    rows = [(f"t{i}", f"w{j}", "yes" if i % 2 else "no", f"<tweet {i}>") for i in range(6) for j in range(3)]
+    table = pd.DataFrame(rows, columns=[task, "worker", "label", "text"])
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.drop(columns="text").to_csv(tmp_path / "b.csv", index=False)
+    shown = {}
+    for name in "ab":
+        done = crowdppl("fit", tmp_path / f"{name}.csv", "--task", task, "--out", tmp_path / name)
+        command = next(line for line in done.stdout.splitlines() if line.startswith("crowdppl next-gold "))
+        page = tmp_path / f"{name}.html"
+        again = [page if part == "gold.html" else part for part in shlex.split(command.partition("  # ")[0])[1:]]
+        assert crowdppl(*again).exit_code == 0
+        shown[name] = "tweet 3" in page.read_text(encoding="utf-8")
+    assert shown == {"a": True, "b": False}
+
+
 def test_a_table_may_have_a_column_of_labels_for_each_question(tmp_path, out):
     rows = [(task, worker, task != "c", worker == "x") for task in "abc" for worker in "xyz"]
     table = pd.DataFrame(rows, columns=["task", "worker", "clarity", "tone"]).replace({True: "yes", False: "no"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Collection, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,11 +132,13 @@ def check_input(request: Request, *, saved: bool = False) -> None:
         )
 
 
-def read_annotations(request: Request) -> Annotations:
+def read_annotations(request: Request, first: Annotations | None = None) -> Annotations:
     """Return the annotations in a file, or of the dataset of that name where there is no such file.
 
     Args:
         request: as `check_input` has let it pass.
+        first: annotations that those of a file are added to, which say what is not said of classes; their gold labels
+            are then left to the fit.
 
     Raises:
         AnnotationError: the file, the gold labels or the features cannot be used.
@@ -168,13 +171,13 @@ def read_annotations(request: Request) -> Annotations:
         options["preferences"] = True
     if request.abstain:
         options["abstain"] = [Written(value) for value in request.abstain]
-    if request.gold is not None:
+    if request.gold is not None and first is None:
         options["gold"] = request.gold
     if request.features is not None:
         options["features"] = read_table("--features", request.features, request.task)
     if request.item_features is not None:
         options["item_features"] = read_table("--item-features", request.item_features, None, names=("item",))
-    annotations = _read(request, options)
+    annotations = _read(request, options, first)
     if request.only_question is not None:
         annotations = _of_question(annotations, request.only_question)
     if request.use_gold and annotations.gold is None:
@@ -341,14 +344,14 @@ def _check_kind(pair: str, value: object, default: object) -> None:
         raise ValueError(f"--set {pair}: a number is needed, such as {default}")
 
 
-def _read(request: Request, options: dict[str, Any]) -> Annotations:
+def _read(request: Request, options: dict[str, Any], first: Annotations | None) -> Annotations:
     from ..data import load_dataset
-    from ..data.exports.reading import read
+    from ..data.exports.reading import read, read_more
 
-    path = Path(request.file)
-    if request.file == STANDARD_INPUT or path.exists():
+    path, reads = Path(request.file), read if first is None else partial(read_more, first)
+    if first is not None or request.file == STANDARD_INPUT or path.exists():
         try:
-            return read(request.file, tell=not request.quiet and for_the_shell, **options)
+            return reads(request.file, tell=not request.quiet and for_the_shell, **options)
         except OSError as error:
             raise _unreadable(path, error) from error
     if of_items := [

@@ -34,6 +34,7 @@ from .report_command import report
 from .request import CommandWithSettings, Request, takes_request
 from .stream import saying_how_to_go_on, scan_of
 from .terminal import doing, frame_table, plain_messages, show_result, starting, stdout
+from .update_command import update
 
 ELSEWHERE = {
     "check": "crowdppl report FILE checks a fit",
@@ -162,6 +163,7 @@ def fit(
             show_result(result, written, began, str(out) if SAVED in files else None, content)
 
 
+app.command("update")(update)
 app.command("report", cls=CommandWithSettings)(report)
 app.command("estimate")(estimate)
 app.command("agreement")(agreement)

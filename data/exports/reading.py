@@ -283,7 +283,7 @@ NAMING = frozenset(inspect.signature(read).parameters) - {"source", "gold", "tel
 """Keyword arguments of `read` that say how a file or a table is read."""
 
 
-def read_more(first: Annotations, more: Any, *, tell: bool = True, **options: Any) -> Any:
+def read_more(first: Annotations, more: Any, *, tell: bool | Callable[[str], str] = True, **options: Any) -> Any:
     """Annotations to be added, read as `read` does; and as it is what :meth:`.Annotations.joined` takes.
 
     Where nothing is said of classes and abstentions they are those of `first`, unless these are of comparisons or each

@@ -1,10 +1,12 @@
 """What a release is made of: the source distribution, the workflows, the paper, and how to take part."""
 
+import importlib.util
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,25 @@ def test_only_a_person_starts_the_workflow_that_publishes():
     (job,) = [job for job in jobs.values() if "id-token" in job.get("permissions", {})]
     assert job["environment"] == "release"
     assert not re.search(r"https?://|password|secrets\.", publish.read_text(encoding="utf-8"))
+
+
+def test_a_release_has_absolute_links_to_files_that_are_there_and_says_where_the_project_lies():
+    spec = importlib.util.spec_from_file_location("published_links", ROOT / "docs" / "published_links.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    files = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "pyproject.toml")]
+    readme, project = module.with_addresses(*files, "scheme://host/owner/name", "v1")
+    links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", readme)
+    ours = [(mark, link) for mark, link in links if link.startswith("scheme:")]
+    assert len(ours) > 20
+    assert not [link for _, link in links if "://" not in link]
+    for mark, link in ours:
+        place, _, path = link.removeprefix("scheme://host/owner/name/").partition("/v1/")
+        assert place == ("raw" if mark else "blob")
+        assert (ROOT / path.partition("#")[0]).exists(), path
+    stated = tomllib.loads(project)["project"]
+    assert stated["urls"]["Source"] == "scheme://host/owner/name"
+    assert {name: value for name, value in stated.items() if name != "urls"} == tomllib.loads(files[1])["project"]
 
 
 def test_the_workflow_tests_each_python_that_the_package_says_it_supports():

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from ..description import count_text
 from ..errors import AnnotationError, check_name, truth_value, warn
 from ..excel import EXCEL, read_excel
 from ..frames import is_frame, read_parquet_table, read_text_table, row_and_line
+from ..ids import Ids
 from ..json_files import read_json
 from ..kinds import listed_classes
 from ..long import csv_fields, long_fields, refuse_fractions
@@ -287,7 +288,8 @@ def read_more(first: Annotations, more: Any, *, tell: bool | Callable[[str], str
     """Annotations to be added, read as `read` does; and as it is what :meth:`.Annotations.joined` takes.
 
     Where nothing is said of classes and abstentions they are those of `first`, unless these are of comparisons or each
-    question has classes of its own.
+    question has classes of its own. Tasks and workers that are written alike are the same: a column of numbers is read
+    as numbers, and as text where it has a name too.
 
     Args:
         first: what they are added to.
@@ -313,7 +315,20 @@ def read_more(first: Annotations, more: Any, *, tell: bool | Callable[[str], str
         options = (options if {"classes", "ordered", "truth_classes"} & set(options) else stated) | options
         if first.abstains and options.get("abstain") is None:
             options["abstain"] = list(first.abstentions)
-    return read(os.fspath(more) if isinstance(more, os.PathLike) else more, tell=tell, **options)
+    found = read(os.fspath(more) if isinstance(more, os.PathLike) else more, tell=tell, **options)
+    if first.sides is not None:  # whose tasks are named by their items
+        return found
+    return found.replace(tasks=_named_as(first.tasks, found.tasks), workers=_named_as(first.workers, found.workers))
+
+
+def _named_as(first: Ids, names: Ids) -> Ids:
+    """The names, each as the first have it where it is written alike."""
+
+    def text(name: Hashable) -> Hashable:
+        return tuple(map(str, name)) if isinstance(name, tuple) else str(name)
+
+    known = {text(name): name for name in first}
+    return type(names)([known.get(text(name), name) for name in names])
 
 
 def _wrapped(said: str) -> str:

@@ -74,6 +74,20 @@ def test_features_of_new_tasks_go_to_the_classifier(batches, tmp_path):
     assert cp.load_fit(tmp_path / "all").annotations.features.shape == (160, 1)
 
 
+def test_workers_and_tasks_that_are_written_alike_are_the_same_where_a_batch_has_names_among_numbers(tmp_path):
+    rows = [(task, worker, (task + worker) % 2) for task in range(6) for worker in range(3)]
+    table = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    table.to_csv(tmp_path / "first.csv", index=False)
+    second = table.assign(label=1).astype(str).replace({"worker": {"0": "ann"}, "task": {"5": "last"}})
+    second.to_csv(tmp_path / "second.csv", index=False)
+    crowdppl("fit", tmp_path / "first.csv", "--story", "one_coin", "--out", tmp_path / "fit")
+    done = crowdppl("update", tmp_path / "fit", tmp_path / "second.csv", "--out", tmp_path / "all")
+    assert done.exit_code == 0, done.output
+    annotations = cp.load_fit(tmp_path / "all").annotations
+    assert (list(annotations.workers), list(annotations.tasks)) == ([0, 1, 2, "ann"], [0, 1, 2, 3, 4, 5, "last"])
+    assert annotations.n_annotations == 36
+
+
 def test_what_cannot_be_added_is_refused_and_nothing_is_written(batches, tmp_path):
     out = ("--out", tmp_path / "no")
     assert f"{batches} is no folder of a fit" in refused("update", batches, batches / "second.csv", *out)

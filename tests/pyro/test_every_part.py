@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pyro_cells import ALL_AT_ONCE, CELLS, REFUSED, annotations_for, table
+from pyro_cells import ALL_AT_ONCE, CELLS, annotations_for, table
 
 torch = pytest.importorskip("torch", reason="the extra pyro is not installed: no torch")
 pyro = pytest.importorskip("pyro", reason="the extra pyro is not installed: no pyro")
@@ -38,10 +38,10 @@ def cells(found, by_default=()):
 
 def fitted_or_refused(cell, **options):
     """NumPyro's fit of the cell; None where it refuses the part, which Pyro then does by the same sentence."""
-    if not (cell.story in REFUSED and {"shared_error", "quality"} & set(cell.options)):
+    if cell.refusal is None:
         return cp.fit(cell.story, annotations_for(cell), progress=False, **cell.options, **options)
     for backend in ("numpyro", "pyro"):
-        with pytest.raises(cp.StoryError, match=r"leave shared_error out|give quality='by_question'"):
+        with pytest.raises(cp.StoryError, match=cell.refusal):
             cp.fit(cell.story, annotations_for(cell), backend=backend, method="svi", progress=False, **cell.options)
     return None
 
@@ -77,6 +77,9 @@ def test_ems_solution_has_in_pyro_the_density_and_the_labels_of_numpyro(cell):
         np.testing.assert_allclose(labels.numpy(), theirs.posterior, atol=CLOSE)
 
 
+NEAR_HALF = ("annotator_groups, alone", "nuts")
+"""A cell whose labels are too uncertain to be counted."""
+
 OF_ENGINES = [
     *(c for c in CELLS if c.part in ("alone", "a classifier with a prior", "correlated questions", "pooled questions")),
     *ALL_AT_ONCE,
@@ -86,7 +89,10 @@ OF_ENGINES = [
 @pytest.mark.parametrize("method", OF_DRAWS)
 @pytest.mark.parametrize("cell", cells(OF_ENGINES))
 def test_svi_and_nuts_of_pyro_sample_its_parameters_and_find_the_labels(cell, method):
-    """Few steps and draws are to find most labels of a crowd of which most are able; the mean error is of all tasks."""
+    """Few steps and draws are to find most labels of a crowd of which most are able; the mean error is of all tasks.
+
+    Of groups without names on 30 tasks NUTS of either language has labels near a half, so that it is to rank them.
+    """
     if (theirs := fitted_or_refused(cell)) is None:
         return
     annotations = annotations_for(cell)
@@ -97,7 +103,13 @@ def test_svi_and_nuts_of_pyro_sample_its_parameters_and_find_the_labels(cell, me
     assert all(np.isfinite(draws).all() for draws in ours.outcome.draws.values())
     assert max(draws.std() for draws in ours.outcome.draws.values()) > 0
     if annotations.gold is not None:
-        assert (ours.posterior.argmax(-1) == np.asarray(annotations.gold)).mean() >= 0.8
+        gold = np.asarray(annotations.gold)
+        if (cell.name, method) == NEAR_HALF:
+            second = ours.posterior[:, 1]
+            above = second[gold == 1][:, None] - second[gold == 0]
+            assert (above > 0).mean() + (above == 0).mean() / 2 >= 0.9
+        else:
+            assert (ours.posterior.argmax(-1) == gold).mean() >= 0.8
     else:
         assert np.abs(ours.posterior - theirs.posterior).mean() < 0.2
 

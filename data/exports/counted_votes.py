@@ -23,6 +23,9 @@ VOTES = "votes"
 SCORES = ("score", "rating", "grade")
 """Names, without the s of a plural, of fields whose numbers are no counts."""
 
+RESULTS = ("result", "results", "responses", "answers")
+"""Names, in plain letters, of fields that may have counts where nothing else names workers or labels."""
+
 Records = Sequence[Mapping[str, Any]]
 
 
@@ -32,8 +35,18 @@ def field_of_counts(records: Records) -> str | None:
     """
     fields = dict.fromkeys(name for record in records for name, value in record.items() if isinstance(value, Mapping))
     named = [name for name in fields if not name or COUNTS.search(plain(name)) or _is_of_labels(name)]
+    named = named or [field for field in [field_of_results(records)] if field is not None]
     found = [name for name in named if all(_has_whole_numbers(record.get(name)) for record in records)]
     return found[0] if len(found) == 1 and any(record[found[0]] for record in records) else None
+
+
+def field_of_results(records: Records) -> str | None:
+    """Return the one field called as results are, with a dictionary, where no other field is a worker or a label."""
+    fields = dict.fromkeys(name for record in records for name in record)
+    found = [name for name in fields if plain(str(name)) in RESULTS]
+    alone = not any(is_name_of(str(name), role) for name in fields if name not in found for role in ("worker", "label"))
+    all_have = len(found) == 1 and all(isinstance(record.get(found[0]), Mapping) for record in records)
+    return found[0] if alone and all_have else None
 
 
 def are_counts(records: Records, field: str, what: str, asked: Asked) -> bool:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from ..column_names import is_name_of
 from ..errors import AnnotationError, warn
 from ..text import as_numbers
@@ -277,15 +279,7 @@ def read_mapping(by_name: Mapping[str, Any], what: str, outer: str | None) -> He
     values = list(by_name.values())
     if any(isinstance(label, Mapping | list) for value in values for label in value.values()):
         return None
-    inner = dict.fromkeys(key for value in values for key in value)
-    if outer is None and len(by_name) < len(inner):
-        outer = "worker"
-        warn(
-            f"{what}: {len(by_name):,} dictionaries of {len(inner):,} keys are read as {len(by_name):,} workers; "
-            "outer='task' says that they are tasks"
-        )
-    if outer not in (None, "task", "worker"):
-        raise AnnotationError(f"outer={outer!r}: 'task' or 'worker' is needed")
+    inner, outer = _inner_and_outer(by_name, what, outer)
     gathered = Gathered(f"{what}: dictionaries {{task: {{worker: label}}}}")
     if outer == "worker":
         gathered = Gathered(f"{what}: dictionaries {{worker: {{task: label}}}}")
@@ -295,6 +289,54 @@ def read_mapping(by_name: Mapping[str, Any], what: str, outer: str | None) -> He
             task, worker = (first[one], second[other]) if outer != "worker" else (second[other], first[one])
             gathered.add(task, worker, label, f"task {task!r}, worker {worker!r}")
     return gathered.held()
+
+
+def _inner_and_outer(by_name: Mapping[str, Any], what: str, outer: str | None) -> tuple[dict[str, None], str | None]:
+    """The inner keys, and whether the outer ones are tasks or workers, of which there are fewer.
+
+    Raises:
+        AnnotationError: `outer` is another word.
+    """
+    inner = dict.fromkeys(key for value in by_name.values() for key in value)
+    if outer is None and len(by_name) < len(inner):
+        outer = "worker"
+        warn(
+            f"{what}: {len(by_name):,} dictionaries of {len(inner):,} keys are read as {len(by_name):,} workers; "
+            "outer='task' says that they are tasks"
+        )
+    if outer not in (None, "task", "worker"):
+        raise AnnotationError(f"outer={outer!r}: 'task' or 'worker' is needed")
+    return inner, outer
+
+
+def criteria_table(by_name: Mapping[str, Any], what: str, outer: str | None) -> pd.DataFrame | None:
+    """Return ``{worker: {task: {criterion: score}}}``, or by task first, as a table with a column for each criterion.
+
+    Args:
+        by_name: the dictionary.
+        what: the file, for messages.
+        outer: whether the outer keys are tasks or workers, where it was said.
+
+    Returns:
+        The columns task and worker, and those of the criteria; None of another dictionary.
+
+    Raises:
+        AnnotationError: `outer` is another word.
+    """
+    by_key = [value for value in by_name.values() if isinstance(value, Mapping)]
+    cells = [cell for value in by_key for cell in value.values()]
+    if len(by_key) < len(by_name) or not cells or not all(isinstance(cell, Mapping) for cell in cells):
+        return None
+    if any(isinstance(score, Mapping | list) for cell in cells for score in cell.values()):
+        return None
+    inner, outer = _inner_and_outer(by_name, what, outer)
+    names = ("worker", "task") if outer == "worker" else ("task", "worker")
+    first, second = as_numbers(by_name), as_numbers(inner)
+    keys = [(first[one], second[other]) for one, value in by_name.items() for other in value]
+    criteria = pd.DataFrame([dict(cell) for cell in cells])
+    if {"task", "worker"} & set(criteria.columns):
+        return None
+    return pd.concat([pd.DataFrame(keys, columns=list(names)), criteria], axis=1)
 
 
 def _label_in(given: Any) -> Any:

@@ -100,8 +100,8 @@ def find_roles(
             )
     likely = {} if table is None or not unknown else likely_columns(table[names], unknown, taken)
     others = [name for name in names if name not in taken]
-    are_answers = table is not None and "label" in unknown and two_sides(names) is None
-    asked = _alike(table[others]) if are_answers and table is not None else []
+    others = [name for name in others if name not in (two_sides(names) or ())]
+    asked = _alike(table[others]) if table is not None and "label" in unknown else []
     wide = f" Where each of the columns answers a question about the task: question={asked}." * (len(asked) > 1)
     if likely or len(unknown) > 1:
         lacking = missing_column(unknown[0], unknown[0], listed, what, others=unknown[1:], likely=likely, taken=taken)

@@ -17,7 +17,7 @@ import pandas as pd
 
 from ..abstentions import abstentions_of
 from ..annotations import Annotations
-from ..column_names import is_name_of, missing_column
+from ..column_names import is_name_of, missing_column, stem
 from ..columns import Where, missing_values, row_number
 from ..description import count_text
 from ..errors import AnnotationError, check_name, truth_value, warn
@@ -34,11 +34,11 @@ from ..tags import tag_fields
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
 from ..wide import COLUMNS, Wide, wide_roles
-from .counted_votes import Records, are_counts, counted_table, field_of_counts
+from .counted_votes import Records, are_counts, counted_table, field_of_counts, field_of_results
 from .eval_logs import NO_ANSWER, is_log, read_logs
 from .gathered import Held
 from .harness_logs import is_beside
-from .json_tools import read_mapping, read_records
+from .json_tools import criteria_table, read_mapping, read_records
 from .known_columns import (
     INFER,
     Asked,
@@ -73,6 +73,7 @@ from .table_tools import (
     compared_annotations,
     comparison_roles,
     form_roles,
+    is_question,
     not_compared,
     read_tool_table,
 )
@@ -95,6 +96,8 @@ OPTIONS = (
 )
 SEVERAL = ("refuse", "leave_out")
 SHOWN = 5  # columns that are named of those read
+PLACES = ("start", "startoffset", "offset", "begin", "span", "sentence", "turn")
+"""Names, in plain letters and without "id", of columns that say which part of a task an annotation is of."""
 MOST_KINDS = 20  # values of a column that tells a worker's annotations to a task apart, such as a temperature
 ACCEPTED = "CSV or TSV, Parquet, Excel, JSON, JSON Lines, and what annotation tools export as one of these"
 
@@ -510,9 +513,12 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
         held = read_mapping(content, what, asked.outer)
         if held is None and (records := _only_records(content)) is not None:
             return _from_json(records, path, asked)
+        if held is None and (table := criteria_table(content, what, asked.outer)) is not None:
+            return _of_criteria(table, what, asked)
         if held is None:
             raise AnnotationError(
-                f"{what}: the dictionary is no {{task: {{worker: label}}}} and no export that is known"
+                f"{what}: the dictionary is no {{task: {{worker: label}}}}, no {{worker: {{task: {{criterion: "
+                f"score}}}}}} and no export that is known"
             )
         return _of_held(held, asked)
     if not isinstance(content, list) or not all(isinstance(record, Mapping) for record in content):
@@ -527,6 +533,8 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
     counted, asked = _counted(content, what, asked)
     if counted is not None:
         return counted
+    if (field := field_of_results(content)) is not None:
+        content = [{"labels" if name == field else name: value for name, value in each.items()} for each in content]
     of_pairs = are_judged_pairs(content[0])
     frame = pd.DataFrame(content if of_pairs else flat_records(content, what, list(asked.roles.values())))
     no_label = asked.label == INFER and not any(is_name_of(str(name), "label") for name in frame.columns)
@@ -543,6 +551,24 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
             "them for a question that is answered by yes or no"
         )
     return _from_table(Table(frame, what, places=places_in(content)), asked)
+
+
+def _of_criteria(table: pd.DataFrame, what: str, asked: Asked) -> tuple[Annotations, str]:
+    """Read a table with a column for each criterion, of which those are questions that have few values."""
+    criteria = [str(name) for name in table.columns if name not in ("task", "worker")]
+    if asked.label != INFER or asked.question is not None:
+        named = asked.question in criteria
+        chosen = replace(asked, label=asked.question, question=None, looks=False) if named else asked
+        return _from_table(Table(table, what), chosen)
+    questions = [name for name in criteria if is_question(table[name])]
+    if not questions:
+        raise AnnotationError(
+            f"{what}: none of {', '.join(map(repr, criteria))} has few values, used again, as labels are"
+        )
+    asked = (
+        replace(asked, label=questions[0]) if len(questions) == 1 else replace(asked, question=questions, looks=False)
+    )
+    return _from_table(Table(table, what), asked)
 
 
 def _by_task(content: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -750,7 +776,8 @@ def _telling_apart(table: pd.DataFrame, roles: Roles) -> str:
     if not table.duplicated(pair).any():
         return ""
     free = [name for name in table.columns if name not in (*pair, roles.label, roles.seconds, roles.gold)]
-    few = [name for name in free if names_questions(name) or 1 < table[name].map(str).nunique() <= MOST_KINDS]
+    few = [name for name in free if names_questions(name) or stem(name) in PLACES]
+    few += [name for name in free if 1 < table[name].map(str).nunique() <= MOST_KINDS]
     found = next((name for name in few if not table[[*pair, name]].astype(str).duplicated().any()), None)
     if found is None:
         return ""
@@ -764,7 +791,7 @@ def _with_said(
     sizes = (
         f"{count_text(annotations.n_annotations, 'annotation')} of {count_text(annotations.n_tasks, 'task')}, {workers}"
     )
-    if not (roles or gold):
+    if not (roles or gold or apart):
         return annotations, ""  # nothing was guessed
     if annotations.worker is not None and annotations.repeats == "keep":
         repeated = n_repeated(annotations.task, annotations.worker, annotations.n_annotations)

@@ -120,7 +120,7 @@ def _toloka(table: pd.DataFrame, what: str, question: str | None) -> Held:
     what = f"{what}: Toloka assignments"
     outputs = [name.removeprefix("OUTPUT:") for name in map(str, table.columns) if name.startswith("OUTPUT:")]
     question = None if question is None else question.removeprefix("OUTPUT:")
-    asked = chosen_question(question, [name for name in outputs if _is_question(table[f"OUTPUT:{name}"])], what)
+    asked = chosen_question(question, [name for name in outputs if is_question(table[f"OUTPUT:{name}"])], what)
     gathered = Gathered(what, asked)
     inputs = [name for name in map(str, table.columns) if name.startswith("INPUT:")]
     if "ASSIGNMENT:task_id" in table:
@@ -147,7 +147,7 @@ def _appen(table: pd.DataFrame, what: str, question: str | None) -> Held:
     names = [name for name in map(str, table.columns) if not name.startswith("_")]
     with_gold = [name for name in names if f"{name}_gold" in table]
     others = [name for name in names if not name.endswith(("_gold", "_gold_reason", ":confidence"))]
-    known = with_gold or [name for name in others if _is_question(table[name])]
+    known = with_gold or [name for name in others if is_question(table[name])]
     asked = chosen_question(question, known if question is None else others, what)
     gathered = Gathered(what, asked)
     tainted = _column(table, "_tainted")
@@ -172,7 +172,7 @@ def _label_studio(table: pd.DataFrame, what: str, question: str | None) -> Held:
     own = {"annotator", "annotation_id", "created_at", "updated_at", "lead_time", "id"}
     task = table["id"] if "id" in table else pd.Series(range(len(table)))
     others = [name for name in map(str, table.columns) if name not in own]
-    known = [name for name in others if _is_question(table[name]) and not _is_of_task(table[name], task)]
+    known = [name for name in others if is_question(table[name]) and not _is_of_task(table[name], task)]
     asked = chosen_question(question, known, what)
     gathered = Gathered(what, asked)
     seconds = _column(table, "lead_time")
@@ -182,10 +182,10 @@ def _label_studio(table: pd.DataFrame, what: str, question: str | None) -> Held:
 
 
 def _questions(answers: pd.DataFrame) -> list[str]:
-    return [str(name) for name in answers if _is_question(answers[name])]
+    return [str(name) for name in answers if is_question(answers[name])]
 
 
-def _is_question(values: pd.Series) -> bool:
+def is_question(values: pd.Series) -> bool:
     """Return whether a column's values may be classes: few, and used again."""
     given = values.dropna()
     if not len(given):

@@ -64,6 +64,17 @@ def test_scores_and_labels_by_worker_stay_so(field, dictionaries):
     assert set(annotations.workers) == set(dictionaries[0])
 
 
+def test_results_are_counts_or_labels_by_worker_as_is_said():
+    given = records("results", VOTES[:3])
+    with pytest.raises(cp.AnnotationError, match=r"keys .toxic., .ok.*columns=.classes"):
+        cp.read(given)
+    counted = cp.read(given, columns="classes", tell=False)
+    assert (counted.n_annotations, set(counted.classes)) == (15, {"toxic", "ok"})
+    assert set(cp.read(given, columns="workers", tell=False).workers) == {"toxic", "ok"}
+    verdicts = [{"gpt": "a", "llama": "b"}, {"gpt": "b", "llama": "b"}]
+    assert set(cp.read(records("responses", verdicts), tell=False).workers) == {"gpt", "llama"}
+
+
 def test_a_dictionary_of_counts_by_task_is_asked_about():
     by_task = {f"t{number}": votes for number, votes in enumerate(VOTES)}
     with pytest.raises(cp.AnnotationError, match=r"keys .toxic., .ok.*columns=.classes"):

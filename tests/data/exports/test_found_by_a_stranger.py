@@ -327,3 +327,34 @@ def test_more_questions_on_images_than_a_form_has_are_tasks_with_their_image(cap
     found = cp.read(pd.DataFrame(rows, columns=["image_id", "question", "worker", "answer"]))
     assert (found.n_tasks, found.votes().max()) == (180, 2)
     assert "task 'image_id | question'" in capsys.readouterr().err
+
+
+SCORES = {
+    judge: {f"i{i}": {"help": (i + j) % 5 + 1, "style": i % 3 + 1, "why": f"{judge} of {i}"} for i in range(9)}
+    for j, judge in enumerate(("ann", "bob", "cec"))
+}
+
+
+@pytest.mark.parametrize("outer", ["worker", "task"])
+def test_scores_by_worker_task_and_criterion_are_questions_and_reasons_are_none(tmp_path, outer):
+    given = SCORES
+    if outer == "task":
+        given = {f"i{i}": {judge: SCORES[judge][f"i{i}"] for judge in SCORES} for i in range(9)}
+    annotations = read(tmp_path / "scores.json", given, outer=outer)
+    assert list(annotations.questions) == ["help", "style"]
+    wide = pd.DataFrame([{"task": i, "worker": j, **cell} for j, by in SCORES.items() for i, cell in by.items()])
+    table = cp.Annotations.from_frame(wide, question=["help", "style"])
+    keys = ["task", "question", "worker"]
+    one, other = (each.to_frame()[[*keys, "label"]].sort_values(keys) for each in (annotations, table))
+    assert one.to_numpy().tolist() == other.to_numpy().tolist()
+    alone = read(tmp_path / "scores.json", given, outer=outer, question="style")
+    assert (alone.n_annotations, list(alone.classes)) == (27, [1, 2, 3])
+
+
+def test_several_places_of_a_task_by_one_worker_are_told_though_all_columns_have_their_names(capsys):
+    spans = [
+        {"task": i, "worker": w, "start": 40 * i + k, "label": "AB"[(i + k) % 2]}
+        for i in range(9) for w in "ab" for k in (0, 7)
+    ]  # fmt: skip
+    cp.read(spans)
+    assert "18 annotations, each with another 'start'" in capsys.readouterr().err

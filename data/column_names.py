@@ -199,6 +199,33 @@ def columns_with(table: pd.DataFrame, values: Iterable[object]) -> list[str]:
     return [name for name, found in given.items() if found and found <= known]
 
 
+SCORED = re.compile(r"(?:score|rating|grade|points)s?(?:a|b|1|2|left|right|modela|modelb)")
+"""Names, in plain letters, of columns with the scores of either of two items."""
+
+RANKED = re.compile(r"(?:rank|ranked|place|choice)\d+")
+"""Names, in plain letters, of columns with the items of a ranking."""
+
+
+def told_sides(names: Iterable[str]) -> str:
+    """Say, after a space, how columns of two scores or of a ranking become comparisons; nothing of others."""
+    scored, ranked = ([name for name in names if shape.fullmatch(plain(name))] for shape in (SCORED, RANKED))
+    if len(scored) == 2:
+        one, other = scored
+        return (
+            f" Where {one!r} and {other!r} are scores of two items, they are a comparison of them: table['label'] = "
+            f"np.sign(table[{other!r}] - table[{one!r}]).map({{-1: 'left', 0: 'tie', 1: 'right'}}), and the items in "
+            "columns 'left' and 'right', for cp.Annotations.from_comparisons(table, prompt=…)."
+        )
+    if len(ranked) > 1:
+        return (
+            f" Where {ranked[0]!r}, … have the items of a ranking, the best first, each two of them are a comparison: "
+            f"pd.concat([table.drop(columns={ranked}).assign(left=table[[a, b]].min(axis=1), right=table[[a, b]].max("
+            f"axis=1), label=table[a]) for a, b in itertools.combinations({ranked}, 2)], ignore_index=True), for "
+            "cp.Annotations.from_comparisons(table, prompt=…)."
+        )
+    return ""
+
+
 def task_column(table: pd.DataFrame, tasks: Iterable[object]) -> str:
     """Return the column of a table that names its tasks: by its name, or as the only one that has tasks alone.
 
@@ -280,6 +307,7 @@ def missing_column(
         text += f" Say which columns name what by {', '.join([first, *last[:-1]])} and {last[-1]}."
     elif role is not None:
         text += f" Say which it is by {role}='COL'."
+    text += told_sides(names) if role == "label" else ""
     if role == "worker":
         text += " Where no worker is named, pass worker=None."
     if sum(each.startswith("Unnamed: ") for each in names) > len(names) / 2:

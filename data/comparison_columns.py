@@ -36,7 +36,10 @@ NAMED = 3  # of these values, that an error lists
 
 @dataclass(frozen=True)
 class ComparisonColumns:
-    """The columns of a table of comparisons, by the options of :meth:`.Annotations.from_comparisons`."""
+    """The columns of a table of comparisons, by the options of :meth:`.Annotations.from_comparisons`.
+
+    Of several columns of questions `label` is the first.
+    """
 
     left: str
     right: str
@@ -44,13 +47,21 @@ class ComparisonColumns:
     worker: str | None
     task: str | None
     prompt: str | None
-    question: str | None = None
+    question: str | tuple[str, ...] | None = None
 
     def said(self) -> str:
         """Return which column was taken for what."""
         others = {"worker": self.worker, "task": self.task, "prompt": self.prompt, "question": self.question}
+        if several := isinstance(self.question, tuple):
+            del others["question"]
         named = [f"{role} {name!r}" for role, name in others.items() if name is not None]
-        return ", ".join([f"{self.left!r} with {self.right!r}", f"label {self.label!r}", *named])
+        said = f"a column for each of {len(self.answers)} questions" if several else f"label {self.label!r}"
+        return ", ".join([f"{self.left!r} with {self.right!r}", said, *named])
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The columns of labels."""
+        return self.question if isinstance(self.question, tuple) else (self.label,)
 
 
 def find_comparison_columns(
@@ -87,17 +98,20 @@ def find_comparison_columns(
         return None
     free = [name for name in names if name not in sides]
     words, silent = Words(sides, meaning), {str(value) for value in abstain}
-    named = [given["label"]] if "label" in given else _named_labels(free)
+    question = given.get("question")
+    answers = () if isinstance(question, str | None) else tuple(question)
+    if answers and not sure and any(_label(table, [name], words, silent) is None for name in answers):
+        return None
+    named = list(answers[:1]) or ([given["label"]] if "label" in given else _named_labels(free))
     label = _label(table, named, words, silent) or (_first(named) if sure else None)
     if label not in free:
         if "label" not in given:
-            _refuse_several(table, free, sides, words, silent)
+            _refuse_several(table, free, sides, words, silent, sure=sure)
         return None
     free = [name for name in free if name != label]
     worker = given["worker"] if "worker" in given else _first([n for n in free if is_name_of(n, "worker")])
     free = [name for name in free if name != worker]
-    question = given.get("question")
-    free = [name for name in free if name != question]
+    free = [name for name in free if name != question and name not in answers]
     tasks = [name for name in free if _word(name) in TASKS] or named_for("task", free)
     asked = given["task"] if "task" in given else _first(sorted(tasks, key=names_questions))
     if looks and question is None:
@@ -105,23 +119,26 @@ def find_comparison_columns(
         question = _question(table, free, asked, is_given="task" in given)
     names_pairs = asked is not None and _word(asked) in TASKS and not _has_several_pairs(table, asked, sides)
     task, prompt = (asked, None) if names_pairs else (None, asked)
-    return ComparisonColumns(*sides, label, worker, task, prompt, question)
+    return ComparisonColumns(*sides, label, worker, task, prompt, answers or question)
 
 
 def _refuse_several(
-    table: pd.DataFrame, free: Sequence[str], sides: tuple[str, str], words: Words, abstain: set[str]
+    table: pd.DataFrame, free: Sequence[str], sides: tuple[str, str], words: Words, abstain: set[str], *, sure: bool
 ) -> None:
     """Refuse several columns that each say which of two items is better, such as winner_helpful and winner_safe.
+
+    Of a table that is known to be one of comparisons they have any name, such as helpful and safe.
 
     Raises:
         AnnotationError: there are.
     """
-    named = [name for name in free if any(word in plain(name) for word in WINNERS)]
+    others = [name for name in free if not is_name_of(name, "worker") and not is_name_of(name, "task")]
+    named = others if sure else [name for name in free if any(word in plain(name) for word in WINNERS)]
     found = [name for name in named if _label(table, [name], words, abstain) is not None]
     if len(found) > 1:
         raise AnnotationError(
             f"columns {' and '.join(map(repr, found))} each say which of {sides[0]!r} and {sides[1]!r} is better: say "
-            f"label={found[0]!r} to read one; or make a row for each, with its name in a column 'criterion'"
+            f"label={found[0]!r} to read one, or question={found} to read all, each a question of its own"
         )
 
 
@@ -144,6 +161,12 @@ def _question(table: pd.DataFrame, free: Sequence[str], asked: str | None, *, is
             f"what the items are compared by, or task={asked!r} where they are prompts that the items answer"
         )
     return None
+
+
+def column_of_criteria(table: pd.DataFrame, used: Iterable[str | None]) -> str | None:
+    """Return the column, beside those that are used, of what rows compare the items by; None where there is none."""
+    taken = set(used)
+    return _question(table, [str(name) for name in table.columns if name not in taken], None, is_given=True)
 
 
 def needed_comparison_columns(table: pd.DataFrame, what: str, **options: Any) -> ComparisonColumns:

@@ -1,6 +1,6 @@
 """Comparisons of two items: a table with the columns left, right, worker and label as annotations of pairs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -16,7 +16,7 @@ from .frames import as_frame, is_frame, take_column
 from .gold import resolve_gold
 from .ids import Ids
 from .kinds import SIDES, Pairwise, encode_labels, sorted_labels
-from .long import Missing, before, long_fields, rows_kept
+from .long import Missing, before, long_fields, rows_kept, wide_answers
 from .questions import Units, tasks_of
 from .text_files import check_roles
 
@@ -63,7 +63,7 @@ def comparison_fields(
     when: str | None = None,
     meaning: Mapping[Any, str] | None = None,
     preferences: bool = False,
-    question: str | None = None,
+    question: str | Sequence[str] | None = None,
     tell: bool = True,
     **options: Any,
 ) -> dict[str, Any]:
@@ -74,6 +74,12 @@ def comparison_fields(
     if other := sorted(options.keys() - set(OPTIONS)):
         raise AnnotationError(f"{other[0]}= cannot be used of comparisons; options are {', '.join(OPTIONS)}")
     frame = as_frame(table)
+    where: Where = row_number
+    if not isinstance(question, str | None):
+        own = {"left": left, "right": right, "worker": worker, "prompt": prompt, "count": count}
+        own |= {"seconds": seconds, "when": when, "task": task if task in frame.columns else None}
+        wide, where, question = wide_answers(frame, own, list(question), label, where, "the table")
+        frame = as_frame(wide)
     if truth_value("preferences", preferences, error=AnnotationError):
         task = None
         if count is not None or options.get("gold") is not None:
@@ -95,7 +101,7 @@ def comparison_fields(
     missing: Missing = options.pop("missing", "refuse")
     check_name("value of missing", missing, get_args(Missing))
     kept = rows_kept(columns, missing)
-    where = before(kept, row_number)
+    where = before(kept, where)
     if len(kept) < len(frame):
         frame = as_frame(frame.to_pandas().iloc[kept].reset_index(drop=True))
     shown = _encoded(frame, left, "left", where), _encoded(frame, right, "right", where)

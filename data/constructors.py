@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .abstentions import abstentions_of
 from .build import build
-from .comparison_columns import find_comparison_columns
+from .column_names import named_for
+from .comparison_columns import column_of_criteria, find_comparison_columns, two_sides
 from .comparisons import comparison_fields
-from .errors import AnnotationError
+from .errors import AnnotationError, warn
 from .frames import as_frame, listed, read_parquet
 from .kinds import listed_classes
 from .long import Missing, csv_fields, long_fields
@@ -163,7 +164,7 @@ class Constructors:
         abstain: Any = None,
         meaning: Mapping[Any, str] | None = None,
         preferences: bool = False,
-        question: str | None = None,
+        question: str | Sequence[str] | None = None,
         **options: Any,
     ) -> Self:
         """Make annotations from a table of comparisons: which of two items is better, one row for each annotation.
@@ -198,7 +199,8 @@ class Constructors:
                 those of Bradley and Terry's model of the rows where a story takes them for right: ``one_coin`` with
                 ``right=1000, wrong=1``.
             question: the column of what a row compares the items by, where these are several questions, such as "more
-                helpful" and "safer": a pair is a task of its own by each. Scores of items are by one question
+                helpful" and "safer": a pair is a task of its own by each; or several columns, one for each question,
+                with labels in the place of `label`. Scores of items are by one question
                 (:meth:`.Annotations.of_question`).
             **options: when, classes, workers, gold, features, worker_features, repeats and missing as for `from_frame`.
                 Gold labels are the better item, or "left", "right" or "tie" as the task's `pairs` have it.
@@ -219,9 +221,21 @@ class Constructors:
             given = {role: name for role, name in names.items() if name != role or name in columns}
             about: dict[str, Any] = {"given": given, "abstain": abstentions_of(abstain), "meaning": meaning}
             about["looks"] = False
-            known = find_comparison_columns(as_frame(frame).to_pandas(), **about, sure=True)
+            if not isinstance(question, str | None):
+                given["question"], given["label"] = question, label
+            table = as_frame(frame).to_pandas()
+            known = find_comparison_columns(table, **about, sure=True)
             if known is not None and ("left" in given) == ("right" in given):
                 names |= {role: getattr(known, role) or name for role, name in names.items() if role not in given}
+            elif not {"left", "right"} & given.keys() and (sides := two_sides(columns)) is not None:
+                names |= dict(zip(("left", "right"), sides, strict=True))  # so that the error is of the label
+                names["worker"] = next(iter(named_for("worker", columns)), worker)
+        used = [*names.values(), task, prompt, count, seconds, options.get("when")]
+        if question is None and (found := column_of_criteria(as_frame(frame).to_pandas(), used)) is not None:
+            warn(
+                f"column {found!r} seems to have what the items are compared by, and is not used, so that all rows of "
+                f"a pair are of one task: question={found!r} takes each for a question of its own"
+            )
         return cls(
             **comparison_fields(
                 frame,

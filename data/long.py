@@ -79,8 +79,7 @@ def frame_rows(
     where = where or row_number
     if question is not None and not isinstance(question, str):
         own = {"task": task, "worker": worker, "count": count, "seconds": seconds, "when": when}
-        table, where = _answers(as_frame(table), own, list(question), label, where, source)
-        question = QUESTION
+        table, where, question = wide_answers(as_frame(table), own, list(question), label, where, source)
     others = {"count": count, "seconds": seconds, "when": when, "question": question}
     check_roles({"task": task, "worker": worker, "label": label} | others)
     frame = as_frame(table)
@@ -138,16 +137,29 @@ def _is_blank(value: object) -> bool:
     return isinstance(value, str) and not value.strip()
 
 
-def _answers(
+def wide_answers(
     frame: Any, own: dict[str, str | None], questions: list[str], label: str, where: Where, source: str
-) -> tuple[pd.DataFrame, Where]:
-    """The table with a row for each answer, of one with columns for questions; see `long_of_wide`."""
+) -> tuple[pd.DataFrame, Where, str]:
+    """Return the table with a row for each answer, of one with columns for questions, and its column of questions.
+
+    Args:
+        frame: the table.
+        own: by role the column that belongs to a whole row, None where there is none.
+        questions: the columns of questions.
+        label: the name of the new column of labels.
+        where: says where a row is.
+        source: what messages call the table.
+
+    Raises:
+        AnnotationError: a column is not there or has two roles, or as `long_of_wide`.
+    """
     roles = {name: role for role, name in own.items() if name is not None}
     if both := [name for name in questions if name in roles]:
         check_roles({roles[both[0]]: both[0], "question": both[0]})
     columns = {name: take_column(frame, name, role, source) for name, role in roles.items()}
     columns |= {name: take_column(frame, name, "question", source) for name in questions}
-    return long_of_wide(pd.DataFrame(columns), questions, label, where, source)
+    named = QUESTION if QUESTION not in roles else f"{QUESTION} of {label}"
+    return *long_of_wide(pd.DataFrame(columns), questions, label, where, source, named), named
 
 
 def long_fields(
@@ -275,6 +287,8 @@ def rows_kept(filled: dict[str, pd.Series], missing: Missing | None, where: Wher
     Raises:
         AnnotationError: rows are not to be dropped, or none is left.
     """
+    if not len(next(iter(filled.values()))):
+        raise AnnotationError("the table has no row; a row for each annotation is needed")
     lacks = {title: values.isna().to_numpy(dtype=bool) for title, values in filled.items()}
     lacking = np.logical_or.reduce(list(lacks.values()))
     if lacking.any() and missing != "drop":

@@ -141,16 +141,17 @@ def in_order(column: Column, tasks: Iterable[Any]) -> Column:
 
 
 def long_of_wide(
-    table: pd.DataFrame, questions: Sequence[str], label: str, where: Where, source: str
+    table: pd.DataFrame, questions: Sequence[str], label: str, where: Where, source: str, named: str = QUESTION
 ) -> tuple[pd.DataFrame, Where]:
     """Return the table with a row for each answer, of one with a column for each question; empty cells are no answer.
 
     Args:
         table: the columns of `questions` and those that belong to a whole row, shape (rows, columns).
         questions: the columns of questions.
-        label: the name of the new column of labels; that of questions is called "question".
+        label: the name of the new column of labels.
         where: says where a row is.
         source: what messages call the table.
+        named: the name of the new column of questions.
 
     Returns:
         The table, row by row in the order of `questions`, and what says where a row of it was.
@@ -170,7 +171,7 @@ def long_of_wide(
     of_all = order_of_all({f"column {name!r}": table[name] for name in questions})
     others = table.drop(columns=list(questions))
     row = np.arange(len(table))
-    own = [pd.DataFrame({QUESTION: name, label: table[name]}) for name in questions]
+    own = [pd.DataFrame({named: name, label: table[name]}) for name in questions]
     parts = [pd.concat([others, each], axis=1) for each in own]
     rows = np.tile(row, len(parts))
     stacked = pd.concat(parts, ignore_index=True)
@@ -181,7 +182,7 @@ def long_of_wide(
         stacked[label] = stacked[label].astype(of_all)
     if pd.api.types.is_float_dtype(stacked[label]) and any(table[name].dtype.kind in "iu" for name in questions):
         stacked[label] = stacked[label].astype(object)
-    answered = stacked[QUESTION].to_numpy()
+    answered = stacked[named].to_numpy()
     return stacked, lambda place: f"{where(int(rows[place]))}, column {answered[place]!r}"
 
 

@@ -395,8 +395,8 @@ def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
         return _tagged(table, asked.tags, asked)
     if asked.comparisons is not False and not asked.named and are_judged_pairs(frame.columns):
         return _of_judged_pairs(table, asked)
-    may_compare = asked.comparisons is not False and not isinstance(question, list | tuple)
-    if not may_compare or question in frame.columns:
+    may_compare = asked.comparisons is not False
+    if not may_compare or isinstance(question, list | tuple) or question in frame.columns:
         compared = comparison_roles(frame, what, asked) if may_compare else None
         if compared is not None:
             return compared_annotations(frame, compared, what, asked)

@@ -322,7 +322,9 @@ def comparison_roles(table: pd.DataFrame, what: str, asked: Asked) -> Comparison
     """
     roles = asked.roles | {"question": INFER if asked.question is None else asked.question}
     named = {role: name for role, name in roles.items() if role in ROLES and name != INFER}
-    if named.get("question", INFER) not in (INFER, *table.columns):
+    question = named.get("question", INFER)
+    several = isinstance(question, list | tuple)
+    if not set(question if several else [question]) <= {INFER, *table.columns}:
         return None
     about: dict[str, Any] = {"given": named, "abstain": abstentions_of(asked.options.get("abstain"))}
     about["looks"] = asked.looks
@@ -342,28 +344,30 @@ def compared_annotations(
     Raises:
         AnnotationError: as :meth:`.Annotations.from_comparisons`, with the table.
     """
-    names = [found.left, found.right, found.label, found.worker, found.task, found.prompt, found.question]
-    columns = {name: table[name] for name in names if name is not None}
+    names = [found.left, found.right, *found.answers, found.worker, found.task, found.prompt]
+    of_questions = found.question if isinstance(found.question, str) else None
+    columns = {name: table[name] for name in (*names, of_questions) if name is not None}
     turns = _turns(table, found, what) if "task" not in asked.named else None
     if turns is not None and found.prompt is not None:
         columns[found.prompt] = turns
     others = (asked.count, asked.seconds, asked.options.get("when"))
     columns |= {name: table[name] for name in others if name is not None and name in table}
     of_numbers: list[list[str | None]] = [[found.left, found.right], [found.worker], [found.task], [found.prompt]]
-    of_numbers.append([found.question])
+    of_numbers.append([of_questions])
     for same in of_numbers:
         texts = [columns[name] for name in same if name is not None]
         if texts and all(isinstance(value, str) for column in texts for value in column.dropna()):
             columns |= dict(zip([name for name in same if name is not None], convert_text(*texts), strict=True))
     items = {str(item): item for side in (found.left, found.right) for item in columns[side].dropna().unique()}
-    columns[found.label] = columns[found.label].map(lambda value: items.get(value, value), na_action="ignore")
+    for name in found.answers:
+        columns[name] = columns[name].map(lambda value: items.get(value, value), na_action="ignore")
     try:
         annotations = Annotations.from_comparisons(
             pd.DataFrame(columns),
             left=found.left,
             right=found.right,
             worker=found.worker,
-            label=found.label,
+            label="label" if len(found.answers) > 1 else found.label,
             task=found.task,
             prompt=found.prompt,
             count=asked.count,

@@ -362,6 +362,61 @@ def test_a_column_question_is_what_items_are_compared_by_beside_prompts_and_aske
     assert not len(cp.read(alone, task="question", tell=False).questions)
 
 
+@pytest.mark.parametrize("prompt", ["prompt", "question"])
+def test_a_column_for_each_criterion_is_what_a_column_of_criteria_is(prompt):
+    long = cp.Annotations.from_comparisons(CRITERIA, prompt="prompt", question="criterion")
+    keys = ["prompt", "model_a", "model_b", "judge"]
+    wide = CRITERIA.pivot(index=keys, columns="criterion", values="winner").reset_index()
+    wide = wide.rename(columns={"prompt": prompt})
+    named = ["helpful", "safe"]
+    for annotations in (
+        cp.Annotations.from_comparisons(wide, prompt=prompt, question=named),
+        cp.read(wide, question=named, tell=False),
+        cp.read(wide, question=named, comparisons=True, tell=False),
+    ):
+        assert list(annotations.tasks) == list(long.tasks)
+        assert annotations.pairs.to_numpy().tolist() == long.pairs.to_numpy().tolist()
+        assert annotations.votes().tolist() == long.votes().tolist()
+    classes = cp.read(wide, question=named, comparisons=False, tell=False)
+    assert classes.sides is None
+    wrong = wide.assign(safe=[*wide["safe"][:1], "best", *wide["safe"][2:]])
+    with pytest.raises(cp.AnnotationError, match=r"row 1, column 'safe': 'best'.*neither a side nor an item"):
+        cp.Annotations.from_comparisons(wrong, question=named)
+    with pytest.raises(cp.AnnotationError, match=r"question=\['helpful', 'safe'\]"):
+        cp.Annotations.from_comparisons(wide)
+
+
+def test_criteria_that_are_not_used_are_warned_of_with_the_option_that_uses_them():
+    with pytest.warns(AnnotationWarning, match="question='criterion'"):
+        annotations = cp.Annotations.from_comparisons(CRITERIA, prompt="prompt")
+    assert not len(annotations.questions)
+
+
+@pytest.mark.parametrize(
+    ("beside", "mend"),
+    [
+        ({"score_a": [5, 2, 3], "score_b": [1, 4, 3]}, r"np\.sign\(table\['score_b'\] - table\['score_a'\]\)"),
+        ({"rank_1": list("xyx"), "rank_2": list("yxz"), "rank_3": list("zzy")}, r"combinations\(\['rank_1', 'rank_2'"),
+    ],
+)
+def test_two_scores_and_rankings_are_refused_with_what_makes_comparisons_of_them(beside, mend):
+    table = pd.DataFrame({"prompt": ["p", "q", "r"], "judge": ["a", "a", "b"], **beside})
+    with pytest.raises(cp.AnnotationError, match=mend) as refused:
+        cp.read(table)
+    if "rank_1" in beside:
+        text = str(refused.value)
+        code = text[text.index("pd.concat") : text.index(", for cp.Annotations")]
+        made = cp.read(eval(code, {"pd": pd, "itertools": __import__("itertools"), "table": table}), tell=False)
+        assert made.n_annotations == 9
+        assert ("a", "x") in items_said(made)
+        assert made.pairs.to_numpy().tolist()[:1] == [["x", "y"]]
+
+
+def test_a_table_without_a_row_is_refused_for_that():
+    with pytest.raises(cp.AnnotationError, match="no row"):
+        cp.Annotations.from_comparisons(ROWS.iloc[:0])
+
+
 def test_scores_of_items_are_by_one_question():
     annotations = cp.Annotations.from_comparisons(CRITERIA, prompt="prompt", question="criterion")
     with pytest.raises(cp.StoryError, match=r"'helpful', 'safe'.*of_question\('helpful'\)"):

@@ -52,8 +52,10 @@ def item_ranking(fit: Posterior, interval: float = INTERVAL) -> pd.DataFrame:
         OneStoryError: the labels are without a likelihood.
         ValueError: `interval` is not between 0 and 1.
     """
-    tail, part = checked_tail(interval), parts_of(fit.annotations)
-    score, draws = (_centred(each, part) for each in (_mean_score(fit), item_draws(fit.with_uncertainty).score))
+    tail = checked_tail(interval)
+    scores = _mean_score(fit), item_draws(fit.with_uncertainty).score  # which refuse what has no items
+    part = parts_of(fit.annotations)
+    score, draws = (_centred(each, part) for each in scores)
     rank, ranks = _ranks(score, part), _ranks(draws, part)
     low, high = interval_around(fit, score, draws[None], interval)
     rank_low, rank_high = np.quantile(ranks, [tail, 1 - tail], axis=0, method="inverted_cdf")
@@ -147,9 +149,9 @@ def beats_by_position(fit: Posterior, workers: Any = None) -> pd.DataFrame:
         AnnotationError: the annotations are no comparisons, the fit gives items no scores, or a worker is unknown.
         OneStoryError: the labels are without a likelihood.
     """
-    annotations = fit.annotations
+    annotations, score = fit.annotations, _mean_score(fit)  # which refuses what has no items
     part = parts_of(annotations)
-    order = _order(_mean_score(fit), part)
+    order = _order(score, part)
     asked = None if workers is None else asked_workers(annotations, workers)
     fit = fit.with_uncertainty
     draws, credit = item_draws(fit), _credit_of_left(fit, asked)

@@ -177,7 +177,7 @@ def agreement(
         seed: of the resamples and replicates.
 
     Raises:
-        TypeError: `annotations` are something else.
+        TypeError: `annotations` or `by` are something else.
         AnnotationError: no task has two annotations, or `by` names an unknown task.
         UnknownNameError: there is no such metric.
         ValueError: `interval` is not between 0 and 1, or `draws` is below 1.
@@ -198,6 +198,11 @@ def agreement(
         raise ValueError(f"draws={draws} must be at least 1")
     if metric is not None:
         check_name("metric", metric, METRICS)
+    if not isinstance(by, Mapping | pd.Series | None):
+        raise TypeError(
+            f"by={by!r}: a mapping or a series by task is needed, which says the group of each; by_worker and pairs of "
+            "the result are there without it"
+        )
     group = None if by is None else dict(by.items())
     _groups(annotations, group)
     said = None if fit is None else _OfFit.of(annotations, fit, seed)

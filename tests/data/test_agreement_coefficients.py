@@ -132,6 +132,11 @@ def test_groups_of_tasks_have_the_figures_of_their_tasks_alone(skewed):
         cp.agreement(skewed, by={"nowhere": 1})
 
 
+def test_what_says_no_group_of_each_task_is_refused_with_what_is_there_without_it(skewed):
+    with pytest.raises(TypeError, match=r"by='worker'.*by_worker"):
+        cp.agreement(skewed, by="worker")
+
+
 def test_questions_are_groups_of_their_own_by_default(skewed):
     frame = skewed.to_frame()
     several = pd.concat([frame.assign(question="one"), frame.iloc[:500].assign(question="two")])

@@ -181,8 +181,9 @@ def test_what_has_no_items_or_no_scores_is_refused(fit):
     with pytest.raises(AttributeError, match="no likelihood"):
         votes.ranking  # noqa: B018
     plain = cp.fit("one_coin", cp.load_dataset("anesthesia"), progress=False)
-    with pytest.raises(AnnotationError, match="from_comparisons"):
-        plain.beats  # noqa: B018
+    for view in (lambda: plain.ranking, lambda: plain.beats, plain.beats_by_position):
+        with pytest.raises(AnnotationError, match="from_comparisons"):
+            view()
 
 
 def test_the_files_of_a_fit_have_the_ranking(fit, tmp_path):

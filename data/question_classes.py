@@ -11,11 +11,13 @@ from .abstentions import abstentions_of
 from .columns import Column, type_hint
 from .errors import AnnotationError, unknown_name, warn
 from .ids import Ids
-from .kinds import KINDS, NOMINAL, Kind, are_scores, kind_of, stated_classes
+from .kinds import KINDS, NOMINAL, Kind, are_scores, kind_of, sorted_labels, stated_classes
 from .questions import Units
 from .text import are_digits
 
 SHOWN = 5  # classes, or questions, that a sentence lists
+OFTEN = 20  # rows of a question, from which on labels that none has may be none of its scale
+MORE = 4  # labels, from which on a scale is another than one of two
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,10 @@ def own_classes(
             if question not in units.questions:
                 raise unknown_name(f"question in {name}", question, list(units.questions))
     silent = abstentions_of(abstain, label.ids)
-    groups = _groups(label, units, task, silent)
+    used = _used(label, units, task, silent)
+    groups = groups_of(used > 0)
+    if tell and not by_question and stated_classes(classes, ordered).classes is None:
+        _tell_two_scales(used, label.ids, list(units.questions))
     if not by_question and (
         stated_classes(classes, ordered).classes is not None
         or len(groups) < 2
@@ -355,12 +360,12 @@ def _of(given: Any, question: Any) -> Any:
     return given.get(question) if isinstance(given, Mapping) else given
 
 
-def _groups(label: Column, units: Units, task: np.ndarray, silent: Ids) -> list[list[int]]:
-    """Return the questions in groups of those that share labels, abstentions aside, as positions."""
-    used = np.zeros((len(units.questions), len(label.ids)), bool)
-    used[units.question[task], label.codes] = True
-    used[:, label.ids.index_of([value for value in silent if value in label.ids])] = False
-    return groups_of(used)
+def _used(label: Column, units: Units, task: np.ndarray, silent: Ids) -> np.ndarray:
+    """Return how many rows of each question have each label, abstentions aside: ``(Q, L)``."""
+    used = np.zeros((len(units.questions), len(label.ids)), int)
+    np.add.at(used, (units.question[task], label.codes), 1)
+    used[:, label.ids.index_of([value for value in silent if value in label.ids])] = 0
+    return used
 
 
 def _rows_of(label: Column, chosen: np.ndarray, questions: list[Any], silent: Ids) -> Column | None:
@@ -412,6 +417,23 @@ def _tell(found: Mapping[Any, Ids], kinds: Mapping[Any, Kind], scores: list[Any]
             f"the whole numbers of the question {', '.join(map(repr, scores[:SHOWN]))} are taken as ordered classes; "
             f"ordered={{{scores[0]!r}: True}} says so, and False that they are names"
         )
+
+
+def _tell_two_scales(used: np.ndarray, labels: Ids, questions: list[Any]) -> None:
+    """Warn of a question of two whole numbers, such as 0 and 1, that shares one with a question of more."""
+    if not are_scores(labels):
+        return
+    n_labels = (used > 0).sum(1)
+    for two in np.flatnonzero((n_labels == 2) & (used.sum(1) >= OFTEN)):
+        shares = (used[:, used[two] > 0] > 0).any(1)
+        if (wider := np.flatnonzero(shares & (n_labels >= MORE))).size:
+            own, other = (sorted_labels([labels[int(k)] for k in np.flatnonzero(used[q])]) for q in (two, wider[0]))
+            warn(
+                f"question {questions[two]!r} has the labels {_listing(own)} alone, and {questions[wider[0]]!r} "
+                f"{_listing(other)}; they share some, and so have all of each other: where they are two scales, "
+                f"say classes={{{questions[two]!r}: {own}}}"
+            )
+            return
 
 
 def _tell_names(questions: list[Any], found: Mapping[Any, Ids]) -> None:

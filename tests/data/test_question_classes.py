@@ -101,6 +101,21 @@ def test_what_a_question_does_not_have_is_refused_with_what_it_has(options, mess
         read(**options)
 
 
+def test_a_question_of_two_numbers_beside_a_scale_is_warned_of_with_what_parts_them():
+    table = pd.DataFrame(
+        {
+            "task": np.repeat(range(10), 3),
+            "worker": [*"abc"] * 10,
+            "helpful": [1, 2, 3, 4, 5] * 6,
+            "safe": [0, 1, 1] * 10,
+        }
+    )
+    with pytest.warns(AnnotationWarning, match=r"'safe'.*'helpful'.*classes=\{'safe': \[0, 1\]\}"):
+        cp.Annotations.from_frame(table, question=["helpful", "safe"])
+    parted = cp.Annotations.from_frame(table, question=["helpful", "safe"], classes={"safe": [0, 1]})
+    assert classes_of(parted) == {"helpful": [1, 2, 3, 4, 5], "safe": [0, 1]}
+
+
 def test_classes_by_question_need_questions():
     with pytest.raises(cp.AnnotationError, match=r"by question.*question="):
         cp.Annotations.from_frame(TABLE[TABLE["question"] == "safe"], classes={"safe": ["no", "yes"]})

@@ -1,10 +1,12 @@
 """The subcommand ``crowdppl judge``."""
 
+from __future__ import annotations
+
 import time
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +16,9 @@ from .advice import for_the_shell
 from .arguments import check_input, holds_saved, parse_settings, read_annotations, refuse_options_of_a_fit
 from .request import Request, takes_request
 from .terminal import doing, frame_table, plain_messages, show_files, starting, stdout
+
+if TYPE_CHECKING:
+    from .. import Panel
 
 LEANING = ("bias", "position_bias", "sensitivity", "specificity")
 SHOWN = ("annotations", "right", "gold_right", *LEANING, "kappa", "n_effective")
@@ -71,8 +76,6 @@ def judge(
             refuse_options_of_a_fit(context, request.file, OF_A_FIT)
         check_input(request, saved=saved)
         with starting(request):
-            from rich.text import Text
-
             from .. import CrowdWarning, load_fit
             from .. import judge as weigh
             from ..inference.panel.systems import systems_of
@@ -87,24 +90,32 @@ def judge(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CrowdWarning)  # they are among the alerts
                 panel = weigh(source, gold, system=systems, positive=positive, seed=request.seed, **given)
-        console = stdout()
-        for sentence in panel.sentences:
-            console.print(Text(for_the_shell(sentence, folder)))
-        for alert, texts, _ in panel.alerts:
-            console.print(Text(f"\n{alert}", style="bold yellow"))
-            for text in texts:
-                console.print(Text(for_the_shell(text, folder)))
-        names = [f"{name}{end}" for name in SHOWN for end in ("", "_low", "_high")]
-        console.print()
-        console.print(frame_table(panel.judges[[name for name in names if name in panel.judges]], "Judges"))
-        if panel.systems is not None:
-            console.print(frame_table(panel.systems, f"Systems by {panel.system_score}"))
-        console.print(Text(for_the_shell(str(panel.gold_needed), folder)))
+        if not request.quiet:
+            _show(panel, folder)
         files = {}
         if out is not None:
             files[str(panel.report(out, title=title))] = "judges, copies, agreement, systems, labels"
         if json is not None:
             files[str(panel.write_json(json))] = "all figures"
-        if files:
-            console.print(Text(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold"))
-            show_files(files, console)
+        if files and not request.quiet:
+            stdout().print(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold")
+            show_files(files, stdout())
+
+
+def _show(panel: Panel, folder: str | None) -> None:
+    """Print what a panel says, its findings to act on, its judges and the systems."""
+    from rich.text import Text
+
+    console = stdout()
+    for sentence in panel.sentences:
+        console.print(Text(for_the_shell(sentence, folder)))
+    for alert, texts, _ in panel.alerts:
+        console.print(Text(f"\n{alert}", style="bold yellow"))
+        for text in texts:
+            console.print(Text(for_the_shell(text, folder)))
+    names = [f"{name}{end}" for name in SHOWN for end in ("", "_low", "_high")]
+    console.print()
+    console.print(frame_table(panel.judges[[name for name in names if name in panel.judges]], "Judges"))
+    if panel.systems is not None:
+        console.print(frame_table(panel.systems, f"Systems by {panel.system_score}"))
+    console.print(Text(for_the_shell(str(panel.gold_needed), folder)))

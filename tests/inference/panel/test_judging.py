@@ -218,6 +218,9 @@ def test_the_command_prints_and_writes_what_python_gives(crowd, panel, tmp_path)
     assert panel.sentences[0] in shown
     assert "Systems by share of 'pass'" in shown
     assert "copy of b" in shown
+    quiet = crowdppl("judge", tmp_path / "verdicts.csv", *options, "--json", tmp_path / "again.json", "--quiet")
+    assert (quiet.exit_code, quiet.stdout) == (0, "")
+    assert json.loads((tmp_path / "again.json").read_text()) == written
 
 
 def test_the_command_refuses_a_page_that_is_none_before_it_reads(tmp_path):

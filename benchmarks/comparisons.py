@@ -33,6 +33,11 @@ PRIORS = (
     "wrong one; the prior of 10 is right=8, wrong=2, which was the better one with 200 comparisons on crowds of seeds "
     "100 to 113."
 )
+ASKED = (
+    "Asked are a tau no lower than NoisyBradleyTerry's with any number of comparisons, half of the comparisons for the "
+    "same tau where a third of the judges guess, intervals that cover 87 to 93 %, and judges_llmbar read as "
+    "comparisons with labels that are no worse than those of a worker for each judge and order."
+)
 FLAT = 100.0  # standard deviation of a prior that says nearly nothing
 
 
@@ -61,7 +66,7 @@ def main(seeds: int = 20, simulations: int = 200, draws: int = 8, readings: bool
             [{"comparisons": n, **row} for n, row in means.iterrows()],
         )
         report.note(needed(means))
-    report.note(PRIORS)
+    report.note(f"{PRIORS} {ASKED}")
     methods = ("em", "svi", "nuts")
     report.table("Coverage of 90 % intervals of scores", [coverage(method, simulations) for method in methods])
     report.table("pairs_pandalm and pairs_music", real())

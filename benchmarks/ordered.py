@@ -83,7 +83,7 @@ def main(
         "Means over crowds. Log-score in nats, of gold labels; of the mean score, which has no probabilities, it is "
         "left out, and its label is the class that is nearest. mae: of the median class. Of relevance the highest "
         "class is beside the order (broken). The share of the ordinal story in auto is chosen for each dataset on the "
-        "others, by log-score."
+        "others, by log-score. Asked of adult are an accuracy of at least 0.775 and a mae of at most 0.25."
     )
     if write:
         report.write()

@@ -17,8 +17,8 @@ all tasks may look at the others.
 Nobody is constant who chooses: a labelling function gives its class where its rule applies and abstains, or says
 nothing, elsewhere. So nobody is whose tasks are of their class by the others more often than other tasks are; of
 workers who abstain in much of their annotations it has to be known that they are not, by so many tasks that a
-difference of a seventh would show. Nor is one who is only cautious: the few annotations of other classes agree with the
-majority more often than by chance.
+difference of a seventh would show. Nor is one who is only cautious, or whose tasks are nearly all of one class: the few
+annotations of other classes agree with the majority, or with those of any other workers, more often than by chance.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ from ...data.errors import check_name
 from ...data.id_text import name_text
 from ...data.questions import Units
 from ..engines.finding import Finding
-from ..fitted.beyond_chance import first_annotations
+from ..fitted.beyond_chance import FirstAnnotations, first_annotations
 from .register import Labels, once
 
 NEARLY = 0.95  # share of a worker's annotations that are one class
@@ -148,6 +148,7 @@ def _constant(annotations: Annotations, n_questions: int = 1) -> list[tuple[int,
     n_other, agrees = np.bincount(worker[other], minlength=n_workers), other & (label == said)
     by_chance = np.bincount(worker[other], base[label[other]], n_workers)
     suspect &= _tail(np.bincount(worker[agrees], minlength=n_workers), n_other, by_chance) > CAUTIOUS
+    suspect &= _together(given, counts, label != mine, of_suspect) > CAUTIOUS
 
     against = known & (said != mine) & suspect[worker]
     n_against = np.bincount(worker[against], minlength=n_workers)
@@ -236,6 +237,30 @@ def _likely(votes: np.ndarray, task: np.ndarray, label: np.ndarray) -> np.ndarra
     known = said >= 0
     table = cross_counts((n_classes, n_classes), said[known], label[known]) + 1.0
     return table / table.sum(1, keepdims=True)
+
+
+def _together(given: FirstAnnotations, counts: np.ndarray, is_other: np.ndarray, of_suspect: np.ndarray) -> np.ndarray:
+    """Return the tail of how often a worker's annotations of other classes are given to the same tasks by others, too.
+
+    Where a class is rare all who look at the tasks give the other one nearly always.
+
+    Args:
+        given: annotations.
+        counts: of them, by worker and class, ``(J, K)``.
+        is_other: which of the annotations that are looked at are of another class than their worker gives else.
+        of_suspect: which annotations are looked at.
+    """
+    shape, cell = (given.task.max(initial=-1) + 1, counts.shape[1]), given.task * counts.shape[1] + given.label
+    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    task, worker, label = (rows[of_suspect][is_other] for rows in given)
+    given_too = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)[task, label] - 1
+    beside = np.bincount(given.task, minlength=shape[0])[task] - 1
+    usual = np.empty(len(task))
+    for k in range(shape[1]):
+        of_class = label == k
+        usual[of_class] = np.bincount(given.task, shares[given.worker, k])[task[of_class]]
+    usual -= shares[worker, label]
+    return _tail(*(np.bincount(worker, each, len(counts)) for each in (given_too, beside, usual)))
 
 
 def _tail(n_same: np.ndarray, n: np.ndarray, expected: np.ndarray) -> np.ndarray:

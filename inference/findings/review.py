@@ -47,7 +47,7 @@ from ...data.arrays import cross_counts, expected_counts, midranks
 from ...data.id_text import name_quoted, name_text
 from ...data.questions import Units
 from ..fitted.beyond_chance import by_chance, takes_sides
-from ..fitted.fitted import Fitted
+from ..fitted.fitted import Fitted, label_posteriors
 from ..fitted.posterior import Posterior
 from .constant_workers import CHOOSES, NEARLY, constant_workers_of
 from .facts import listed
@@ -211,7 +211,7 @@ def probabilities(of: Posterior) -> np.ndarray:
     worker, label, count = np.asarray(given.worker), np.asarray(given.label), given.row_counts
     labels = of.posterior if of.rule is not None else of.allowing_for(0.0).posterior
     shares = np.asarray(labels, float).mean(0)
-    others, label = _as_shown(given, _by_others(of, every, given, np.asarray(labels)), label)
+    others, label = _as_shown(given, _by_others(of, every, given), label)
     n = cross_counts((n_workers, n_classes), worker, label, weight=count)
     tables = expected_counts(given, label, others, by_row=True)
     chooses = _choose(n, tables, shares)
@@ -260,14 +260,16 @@ def _looked_at(annotations: Annotations) -> Annotations:
     return annotations.rows(np.random.default_rng(0).random(len(worker), np.float32) < share[worker])
 
 
-def _by_others(of: Posterior, every: Annotations, given: Annotations, labels: np.ndarray) -> np.ndarray:
+def _by_others(of: Posterior, every: Annotations, given: Annotations) -> np.ndarray:
     """The probabilities of the true class of each row that is looked at by the other workers, ``(A, K)``.
+
+    Of a point they are those at its parameters, whose confusion matrices take the worker's own annotation out again:
+    taken out of labels that are averaged around it, a worker whom it follows would leave the opposite behind.
 
     Args:
         of: the labels.
         every: all annotations.
         given: the rows that are looked at.
-        labels: probabilities of the labels, ``(N, K)``.
     """
     task, worker, label = np.asarray(given.task), np.asarray(given.worker), np.asarray(given.label)
     if of.rule is not None or of.annotations.scored:
@@ -279,7 +281,8 @@ def _by_others(of: Posterior, every: Annotations, given: Annotations, labels: np
     likelihood = columns[worker, shown]
     if given.mirrored is not None:
         likelihood = np.where(np.asarray(given.mirrored)[:, None], likelihood[:, _mirror(given)], likelihood)
-    others = labels[task]
+    each = [label_posteriors(at).mean(0) if at.outcome.is_point else at.posterior for at, _ in of.weighty]
+    others = np.tensordot([weight for _, weight in of.weighty], each, axes=1)[task]
     others /= np.maximum(likelihood, CLOSE)
     others /= np.maximum(np.einsum("ak->a", others), CLOSE)[:, None]
     return np.asarray(others)

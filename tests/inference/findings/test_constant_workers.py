@@ -178,3 +178,14 @@ def test_who_gives_one_class_to_any_half_of_the_tasks_is_constant():
 @pytest.mark.parametrize(("n", "rates"), [(1_000, [0.6, 0.3]), (1_000, [0.04, 0.02]), (60, [0.5, 0.5])])
 def test_who_abstains_is_not_constant_where_the_tasks_are_chosen_or_too_few_tell(n, rates):
     assert not len(constant_workers(rows(n, np.array(rates), 0)).workers)
+
+
+def test_whoever_gives_a_rare_class_where_others_give_it_looks_at_the_tasks():
+    rng = np.random.default_rng(0)
+    is_rare = rng.random(1000) < 0.02
+    table = {f"able {k}": np.where(rng.random(1000) < np.where(is_rare, 0.8, 0.01), "fraud", "fine") for k in range(3)}
+    other = {"other classes": np.where(rng.random(1000) < 0.6, "fine", "pass")}
+    annotations = cp.Annotations.from_matrix(pd.DataFrame(table | other))
+    assert not len(constant_workers(annotations).workers)
+    labels = cp.fit("dawid_skene", annotations, progress=False).labels["label"]
+    assert ((labels == "fraud") == is_rare).mean() > 0.99

@@ -191,3 +191,18 @@ def test_comparisons_are_looked_at_as_they_were_shown():
     fit = fitted(cp.Annotations.from_comparisons(frame))
     found = review(fit)
     assert found.index[found["review"]].tolist() == ["j0", "j1"]
+
+
+def test_whom_the_labels_follow_is_not_said_to_say_nothing():
+    """Of a point that is surer of a worker than the labels averaged around it, the opposite is no evidence."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 250)
+
+    def given(i, accuracy):
+        return int(truth[i] if rng.random() < accuracy else 1 - truth[i])
+
+    rows = [(i, "many", given(i, 0.8)) for i in range(250)]
+    rows += [(i, f"few {rng.integers(1000)}", given(i, 0.75)) for i in range(250) for _ in range(2)]
+    fit = cp.fit("dawid_skene", pd.DataFrame(rows, columns=["task", "worker", "label"]), progress=False)
+    assert fit.workers.loc["many", "accuracy"] > 0.9
+    assert "many" not in spammers(fit)

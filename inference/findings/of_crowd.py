@@ -15,6 +15,7 @@ from ...data.arrays import connected_parts, cross_counts, expected_counts
 from ...data.description import count_text
 from ...data.questions import Units
 from ...data.repeats import later_rows
+from .constant_workers import FEWEST as OF_A_HABIT
 from .constant_workers import constant_workers_of
 from .register import Labels, Said, check, once
 
@@ -128,11 +129,12 @@ def one_class_each(of: Labels) -> Iterator[Said]:
 def of_one_class_each(annotations: Annotations) -> tuple[np.ndarray, float]:
     """A mask of the workers who give one class alone, ``(J,)``, and their share of the annotations that are classes.
 
-    The share is 0 where they all give the same class: they are spammers, and no labelling functions.
+    One class is no habit of who gave fewer than :data:`.constant_workers.FEWEST` annotations. The share is 0 where they
+    all give the same class: they are spammers, and no labelling functions.
     """
     given = annotations.of_classes()
     n = cross_counts((given.n_workers, given.n_classes), given.worker, given.label, weight=given.count)
-    one = (n > 0).sum(1) == 1
+    one = ((n > 0).sum(1) == 1) & (n.sum(1) >= OF_A_HABIT)
     classes = int((n[one].sum(0) > 0).sum())
     return one, float(n[one].sum() / max(n.sum(), 1e-9)) if classes > 1 else 0.0
 

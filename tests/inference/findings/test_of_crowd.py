@@ -194,6 +194,14 @@ def test_labelling_functions_of_one_class_each_need_their_abstentions():
     assert "one_class_each" not in found_of_crowd(named, np.full((400, 3), 1 / 3))
 
 
+def test_whoever_gave_one_annotation_or_two_is_no_labelling_function():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 200)
+    rows = [(i, f"few {j}", int(truth[i])) for i in range(200) for j in rng.integers(300, size=3)]
+    annotations = cp.Annotations.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]))
+    assert "one_class_each" not in found_of_crowd(annotations, np.eye(2)[truth])
+
+
 def test_nobody_is_told_to_leave_out_the_abstentions_of_labelling_functions_of_one_class_each():
     named = cp.Annotations.from_matrix(labelling_functions(), abstain=[-1])
     with pytest.warns(cp.ConvergenceWarning, match="decides the labels"):

@@ -17,7 +17,8 @@ from .text import are_digits
 MISSING = frozenset({
     "-", "--", "<na>", "#n/a", "nil", "none",
     "n/a", "na", "nan", "null", "?", "missing", "refused", "refusal", "abstain", "abstained", "abstention", "skip",
-    "skipped", "can't tell", "cannot tell", "don't know", "invalid", "error",
+    "skipped", "can't tell", "cannot tell", "can't say", "cannot say", "don't know", "i don't know", "invalid", "error",
+    "unsure", "not sure", "uncertain", "no answer", "unanswered", "not applicable",
 })  # fmt: skip
 """Labels that may stand for none, in small letters."""
 

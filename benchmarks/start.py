@@ -56,9 +56,8 @@ stories, found = list(STORIES), []
 for number in range(int(sys.argv[1])):
     story = stories[number % len(stories)]
     n_classes = 2 if story in ("two_coin", "item_response") else int(rng.integers(2, 5))
-    ordered = story in ("graded_response", "ordinal_dawid_skene", "score_factor")
     crowd, _ = cp.simulate(
-        story if ordered else "dawid_skene", n_tasks=int(rng.integers(20, 2000)), n_workers=int(rng.integers(5, 100)),
+        story, n_tasks=int(rng.integers(20, 2000)), n_workers=int(rng.integers(5, 100)),
         n_classes=n_classes, annotations_per_task=int(rng.integers(2, 5)), seed=number,
     )
     cp.fit(story, crowd.without_gold(), progress=False, max_iterations=5).workers

@@ -1,4 +1,4 @@
-"""What is shown of objects: cards for notebooks, and tables of names and texts, such as the stories that there are.
+"""Views of objects: cards for notebooks, and tables of names and texts, such as the stories that there are.
 
 Cards are small HTML in the colours of the notebook, light or dark: text and lines take the colour of what is around
 them, so that nothing depends on a style sheet. Where the page is narrow, parts stand below each other, and a table that

@@ -1,4 +1,4 @@
-"""What a story allows, asked by running it: padded data, tasks that stand for several, and numbers that may be traced.
+"""Traits of a story, asked by running it: padded data, tasks that stand for several, and numbers that may be traced.
 
 A story that gives on padded data without names what it gives on the data as they are can be fitted to annotations of
 the ladder's sizes (:mod:`crowdppl.data.padding`), and all data of nearby sizes share its compiled programs, whatever

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ...data import Annotations
+from ...data import Annotations, Ids
 from ...data.arrays import connected_parts, cross_counts
 from ...data.questions import Units
 from ...data.some_tasks import some_tasks
@@ -113,10 +113,32 @@ class _Groups(NamedTuple):
 
 @once
 def _groups(annotations: Annotations) -> _Groups:
+    if annotations.mirrored is not None:
+        return _Groups(
+            *(list(_of_workers(groups, annotations.n_workers)) for groups in _groups(_by_order(annotations)))
+        )
     given = _given(annotations)
     units = annotations.tasks
     same = _same_by_question(annotations, units) if isinstance(units, Units) else _same(given, None)
     return _Groups(*_agreeing(given), list(same))
+
+
+def _by_order(annotations: Annotations) -> Annotations:
+    """Comparisons with a worker of its own for each worker and order of the sides: the second order's come last."""
+    n_workers = annotations.n_workers
+    worker = np.asarray(annotations.worker) + n_workers * np.asarray(annotations.mirrored, np.int32)
+    return annotations.replace(worker=worker, workers=Ids(range(2 * n_workers)), mirrored=None)
+
+
+def _of_workers(groups: list[AgreeingGroup], n_workers: int) -> Iterator[AgreeingGroup]:
+    """Groups of :func:`_by_order` as groups of workers: those of several, of whom none is in one before."""
+    taken: set[tuple[Hashable, int]] = set()
+    for group in groups:
+        workers = np.unique(group.workers % n_workers)
+        known = {(group.question, worker) for worker in workers.tolist()}
+        if len(workers) > 1 and not taken & known:
+            taken |= known
+            yield replace(group, workers=workers)
 
 
 def _agreeing(given: _Given | None) -> tuple[list[AgreeingGroup], list[AgreeingGroup]]:

@@ -484,3 +484,47 @@ def test_a_fit_with_copies_as_one_is_compared_only_with_fits_of_the_same_annotat
     fits = {name: cp.fit("one_coin", annotations, copies=name, progress=False) for name in ("keep", "one")}
     with pytest.raises(ValueError, match="'one' counts 'gpt-a', 'gpt-b', 'gpt-c', 'gpt-d' as one worker"):
         cp.compare(fits, progress=False)
+
+
+def sides_of_one_source(seed, n_tasks=200):
+    """Four judges of twelve who give in each order the side that a source of that order gives, and know no item."""
+    rng = np.random.default_rng(seed)
+    left_is_better = np.stack([truth := rng.random(n_tasks) < 0.5, ~truth], -1)  # by task and order
+    source = rng.random((n_tasks, 2)) < 0.7
+    frames = []
+    for judge in range(12):
+        own = left_is_better ^ (rng.random((n_tasks, 2)) < 0.25)
+        is_left = np.where(rng.random((n_tasks, 2)) < 0.85, source, own) if judge < 4 else own
+        for order in (0, 1):
+            sides = [f"{i} {'ab'[order]}" for i in range(n_tasks)], [f"{i} {'ba'[order]}" for i in range(n_tasks)]
+            label = np.where(is_left[:, order], "left", "right")
+            frames.append(pd.DataFrame({"left": sides[0], "right": sides[1], "worker": f"j{judge}", "label": label}))
+    return cp.Annotations.from_comparisons(pd.concat(frames))
+
+
+def test_copies_of_sides_are_found_in_either_order():
+    annotations = sides_of_one_source(1)
+    assert found_in(annotations) == [["j0", "j1", "j2", "j3"]]
+    assert found_in(annotations.replace(mirrored=None)) == []  # across the orders they agree as independent ones
+
+
+@pytest.mark.long
+def test_a_panel_read_as_comparisons_has_labels_no_worse_than_as_labels(real):
+    labels = real("judges_llmbar")
+    frame = labels.to_frame().astype({"label": str})
+    is_swapped = frame["worker"].str.endswith(".ba")
+    first, second = frame["task"] + " 1", frame["task"] + " 2"
+    better = first.where(frame["label"] == "1", second.where(frame["label"] == "2", frame["label"]))
+    frame = frame.assign(left=second.where(is_swapped, first), right=first.where(is_swapped, second), label=better)
+    frame["worker"] = frame["worker"].str.replace(r"\.(ab|ba)$", "", regex=True)
+    pairs = cp.Annotations.from_comparisons(frame.drop(columns="task"), abstain=[*labels.abstentions])
+    as_labels = cp.fit("auto", labels.without_gold(), progress=False).probabilities["2"]
+    as_pairs = cp.fit("auto", pairs, progress=False)
+    name = pairs.pairs.loc[as_pairs.probabilities.index, "left"].str
+    is_second = as_pairs.probabilities["left"].where(name.endswith(" 2"), as_pairs.probabilities["right"])
+    is_second.index = name[:-2]
+    gold = pd.Series(np.asarray(labels.gold) == 1, list(labels.tasks))
+    accuracies = [((p > 0.5) == gold[p.index]).mean() for p in (as_labels, is_second)]
+    assert accuracies[1] >= accuracies[0]
+    scores = [np.log(np.where(gold[p.index], p, 1 - p)).mean() for p in (as_labels, is_second)]
+    assert scores[1] >= scores[0]

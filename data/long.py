@@ -25,7 +25,7 @@ from .kinds import (
     stated_classes,
     whole_as_integers,
 )
-from .question_classes import with_scales
+from .question_classes import with_scales, with_truth_values
 from .questions import QUESTION, long_of_wide, paired
 from .text import decimal_numbers
 from .text_files import check_roles, suffix_of
@@ -246,6 +246,9 @@ def csv_fields(
     if question is not None and isinstance(options.get("classes"), Mapping | None):
         named = {value for value in listed_classes(options) or () if isinstance(value, str)}
         table, truth = with_scales(table, truth, question, columns["label"], named, options.get("abstain"))
+        stated = options.get("classes") or {}
+        table = with_truth_values(table, question, columns["label"], stated)
+        truth = None if truth is None else with_truth_values(truth, question, columns["label"], stated)
     if truth is not None:
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator, encoding)}
     where = where or row_and_line(path, separator, encoding)

@@ -292,6 +292,25 @@ def with_scales(
     return (table, gold) if not scales else (read(table), None if gold is None else read(gold))
 
 
+def with_truth_values(table: pd.DataFrame, question: Any, label: Any, classes: Mapping[Any, Any]) -> pd.DataFrame:
+    """Return a table of a text file in which truth values of questions whose listed classes are 0 and 1 are these.
+
+    Args:
+        table: with a row for each annotation, or with a column for each question.
+        question: the column of questions, or several columns, one for each question.
+        label: the column of labels, where there is one column of questions.
+        classes: the listed classes by question.
+    """
+    for name, given in classes.items():
+        needed = [question, label] if isinstance(question, str) else [name]
+        if {*needed} <= {*table.columns} and {(type(each), each) for each in given} == {(int, 0), (int, 1)}:
+            values = table[needed[-1]].astype(object)
+            number = values.astype(str).str.capitalize().map({"False": 0, "True": 1})
+            is_asked = (table[question] == name) if isinstance(question, str) else True
+            table = table.assign(**{needed[-1]: values.mask(number.notna() & is_asked, number)})
+    return table
+
+
 def within(shares: np.ndarray, kind: Kind, question: np.ndarray | None) -> np.ndarray:
     """Return shares of the classes, shape (N, K), with nothing of classes that a task's question does not have.
 

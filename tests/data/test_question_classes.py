@@ -206,3 +206,17 @@ def test_columns_that_state_orders_of_their_own_keep_them():
     annotations = cp.Annotations.from_frame(wide.assign(helpful=helpful, safe=safe), question=["safe", "helpful"])
     assert classes_of(annotations) == {"safe": ["yes", "no"], "helpful": [5, 4, 3, 2, 1]}
     assert all(annotations.question_classes(name)[1].in_order for name in ("safe", "helpful"))
+
+
+@pytest.mark.parametrize("question", ["question", ["safe", "helpful"]])
+@pytest.mark.parametrize("words", [("False", "True"), ("FALSE", "TRUE")])
+def test_truth_values_of_a_file_are_the_numbers_that_a_question_s_classes_list(question, words, tmp_path):
+    wide = pd.DataFrame({"task": np.repeat(range(10), 3), "worker": [*"abc"] * 10, "helpful": [1, 2, 3, 4, 5] * 6})
+    wide["safe"] = [words[i % 7 < 3] for i in range(30)]
+    long = wide.melt(["task", "worker"], var_name="question", value_name="label")
+    (long if question == "question" else wide).to_csv(tmp_path / "rubric.csv", index=False)
+    classes = {"safe": [0, 1], "helpful": [1, 2, 3, 4, 5]}
+    found = cp.Annotations.from_csv(tmp_path / "rubric.csv", question=question, classes=classes)
+    assert classes_of(found) == classes
+    safe = found.of_question("safe")
+    assert np.bincount(np.asarray(safe.label)).tolist() == [(wide["safe"] == word).sum() for word in words]

@@ -107,8 +107,8 @@ def tell_order(title: str, classes: Ids) -> None:
     first = ", ".join(map(repr, classes[:5])) + (", …" if len(classes) > 5 else "")
     warn(
         f"{title}: the whole numbers {first} are taken as ordered classes, by which agreement, costs and expected "
-        "scores go; ordered=True says so, and ordered=False that they are names; where it is said 'auto' has an "
-        "ordinal story"
+        "scores go; ordered=True says so, and ordered=False that they are names; where neither is said 'auto' "
+        "has an ordinal story if neighbours are confused most"
     )
 
 

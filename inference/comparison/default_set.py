@@ -17,6 +17,7 @@ from ..fitted.fitted import Fitted
 from ..fitted.misled import checked
 from ..fitted.posterior import Posterior, equal_weights
 from .comparing import compare
+from .confused_neighbours import neighbours_are_confused
 from .weights import LEAST, weights_of_parts
 
 StorySet = Mapping[str, Mapping[str, Any]]
@@ -43,7 +44,7 @@ A story with one parameter for each worker is a voice beside the others: enough 
 ORDERED_STORY = "graded_response with a smooth prevalence"
 
 ORDERED: dict[str, dict[str, Any]] = {ORDERED_STORY: {"story": "graded_response", "truth_prior": SmoothPrevalence()}}
-"""Stories beside :data:`DEFAULT_SET` where more than two classes are said to be ordered."""
+"""Stories beside :data:`DEFAULT_SET` where more than two classes are ordered: :func:`default_set`."""
 
 ORDERED_SHARE = 0.75
 """The weight of :data:`ORDERED` without a look at the annotations: ``benchmarks/ordered.py --shares``."""
@@ -169,15 +170,19 @@ def usual_votes(fits: Mapping[str, Fitted], weights: pd.Series) -> float:
 def default_set(annotations: Annotations) -> dict[str, dict[str, Any]]:
     """Return the default set of stories of these annotations, in the form of :data:`DEFAULT_SET`.
 
-    It is :data:`DEFAULT_SET`, with :data:`ORDERED` beside it of more than two classes said to be ordered (whole
-    numbers alone may be codes); :data:`DEFAULT_SET_LEVELS` where annotations are levels of another truth, and
-    :data:`DEFAULT_SET_UNNAMED` where no worker is named.
+    It is :data:`DEFAULT_SET`, with :data:`ORDERED` beside it of more than two classes that are said to be ordered, and
+    of whole numbers alone, which may be codes, where neighbours are confused most (:mod:`.confused_neighbours`);
+    :data:`DEFAULT_SET_LEVELS` where annotations are levels of another truth, and :data:`DEFAULT_SET_UNNAMED` where no
+    worker is named.
     """
     if not annotations.named:
         return DEFAULT_SET_UNNAMED
     if annotations.scored:
         return DEFAULT_SET_LEVELS
-    return DEFAULT_SET | (ORDERED if annotations.kind.order_is_stated and annotations.n_classes > 2 else {})
+    kind = annotations.kind
+    has_order = annotations.n_classes > 2 and kind.in_order
+    has_order = has_order and (kind.order_is_stated or neighbours_are_confused(annotations))
+    return DEFAULT_SET | (ORDERED if has_order else {})
 
 
 def _shares(stories: StorySet) -> dict[str, float]:

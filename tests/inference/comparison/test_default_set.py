@@ -251,7 +251,10 @@ def test_the_default_set_has_an_ordinal_story_where_more_than_two_classes_are_or
     with pytest.warns(AnnotationWarning, match="taken as ordered"):
         maybe_codes = cp.Annotations.from_frame(GRADES)
     assert maybe_codes.kind == ordered.kind
-    assert list(story_set(None, maybe_codes)) == list(DEFAULT_SET)
+    assert list(story_set(None, maybe_codes)) == [*DEFAULT_SET, ORDERED_STORY]
+    with pytest.warns(AnnotationWarning, match="taken as ordered"):
+        codes = cp.Annotations.from_frame(GRADES.assign(label=GRADES["label"].map({0: 2, 1: 0, 2: 3, 3: 1})))
+    assert list(story_set(None, codes)) == list(DEFAULT_SET)
     two = cp.Annotations.from_frame(GRADES.assign(label=GRADES["label"] // 2), ordered=True)
     assert list(story_set(None, two)) == list(DEFAULT_SET)
     assert story_set(None, cp.Annotations.from_frame(GRADES, truth_classes=["no", "yes"])) == DEFAULT_SET_LEVELS

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 NAMES: dict[str, tuple[str, ...]] = {
     "task": (
         "task", "item", "example", "unit", "question", "sample", "instance", "object", "document", "doc", "image",
-        "sentence", "text", "hit", "query", "record", "input", "prompt", "pair", "id",
+        "sentence", "text", "hit", "query", "record", "input", "prompt", "instruction", "pair",
+        "id",
         "aufgabe", "beispiel", "frage", "bild", "dokument", "satz", "tache", "exemple", "phrase", "tarea", "ejemplo",
         "pregunta", "imagen", "documento", "frase",
     ),
     "worker": (
-        "worker", "annotator", "rater", "judge", "labeler", "labeller", "coder", "performer", "participant", "user",
-        "model", "lf", "reviewer", "expert", "grader", "source",
+        "worker", "annotator", "rater", "judge", "labeler", "labeller", "coder", "performer", "participant",
+        "respondent", "user", "model", "lf", "reviewer", "expert", "grader", "source",
         "annotatorin", "prufer", "bewerter", "bewerterin", "gutachter", "teilnehmer", "kodierer", "nutzer",
         "annotateur", "evaluateur", "juge", "utilisateur", "codeur", "anotador", "evaluador", "juez", "participante",
         "usuario", "codificador",
@@ -41,7 +42,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 They are in small letters, without blanks, dashes, accents, and "id" or "name" at the end.
 """
 
-CONTENT = ("text", "sentence", "image", "document", "question", "input", "prompt")
+CONTENT = ("text", "sentence", "image", "document", "question", "input", "prompt", "instruction")
 """Names of tasks that may as well be their content, where another column names them."""
 
 COUNTS = re.compile(

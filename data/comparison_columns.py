@@ -10,13 +10,19 @@ import pandas as pd
 from .column_names import is_name_of, named_for, plain, stem
 from .comparisons import ASKED, Words, label_text
 from .errors import AnnotationError
+from .kinds import SIDES
 from .questions import MOST_QUESTIONS, QUESTION, names_questions, question_column
 
 ENDS = (("left", "right"), ("a", "b"), ("1", "2"), ("first", "second"))
 """Ends of the names of two items' columns, beside the word for what is compared."""
 
-COMPARED = ("", "model", "system", "item", "candidate", "option", "player", "answer", "response", "output")
+COMPARED = (
+    "", "model", "system", "generator", "item", "candidate", "option", "player", "answer", "response", "output"
+)  # fmt: skip
 """Words for what is compared, in plain letters; of two pairs of columns the one whose word comes first is taken."""
+
+WINNER = "winner"
+ON_OR_OFF = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 
 SAID = ("winner", "preference", "preferred", "better", "choice", "label", "verdict", "result", "outcome")
 """Names of the column of what was said, beside those of labels."""
@@ -120,6 +126,28 @@ def find_comparison_columns(
     names_pairs = asked is not None and _word(asked) in TASKS and not _has_several_pairs(table, asked, sides)
     task, prompt = (asked, None) if names_pairs else (None, asked)
     return ComparisonColumns(*sides, label, worker, task, prompt, answers or question)
+
+
+def with_one_winner(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Return a table in which a column "winner" has what a column for each outcome says, and these columns.
+
+    They are called winner_model_a, winner_model_b and winner_tie, the last where there are ties, and each row has a 1
+    in one of them. Any other table is returned as it is, and no columns.
+
+    Args:
+        table: of comparisons, or another.
+    """
+    names = [str(name) for name in table.columns]
+    words = Words(two_sides(names) or ("", ""))
+    found = {name: side for name in names if (side := words.side(plain(name).removeprefix(WINNER))) is not None}
+    found = {name: side for name, side in found.items() if plain(name).startswith(WINNER)}
+    if WINNER in names or sorted(found.values()) not in ([0, 1], [0, 1, 2]):
+        return table, []
+    given = table[list(found)].astype(str).apply(lambda column: column.str.casefold().map(ON_OR_OFF))
+    if not (given.sum(axis=1, skipna=False) == 1).all():
+        return table, []
+    side = given.set_axis([SIDES[side] for side in found.values()], axis=1).idxmax(axis=1)
+    return table.drop(columns=list(found)).assign(**{WINNER: side}), list(found)
 
 
 def _refuse_several(

@@ -325,7 +325,7 @@ class Words:
         return _text(label) in self.told
 
     def _known(self, label: Any) -> int | None:
-        text = plain(str(label))
+        text = plain(label_text(label))
         own: Mapping[str, str] = dict(zip(SIDES, map(plain, self.columns), strict=False))
         return next((k for k, side in enumerate(SIDES) if text in WORDS[side] or text == own.get(side)), None)
 

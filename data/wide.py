@@ -3,7 +3,7 @@
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,12 +11,12 @@ import pandas as pd
 from .agreement import krippendorff_alpha
 from .build import Rows, check_counts
 from .column_names import CONTENT, NAMES, are_criteria, is_name_of, missing_column, plain, stem
-from .columns import Column
+from .columns import Column, Where
 from .errors import AnnotationError
 from .frames import as_frame, is_frame
 from .ids import Ids
 from .kinds import encode_labels, order_of_all
-from .text import without_point
+from .text import convert_labels, convert_text, without_point
 
 MOST_VALUES = 100
 """A column of text with more distinct values holds no labels."""
@@ -35,6 +35,9 @@ AGGREGATES = ("majority", "majorityvote", "mv", "consensus", "aggregated", "adju
 
 TOTALS = ("total", "sum", "n", "count", "votes", "nvotes", "annotations", "nannotations")
 """Names of columns of vote counts that are of no class."""
+
+NUMBERED = rf"(?i:{'|'.join(NAMES['worker'])})[ _-]?(?:[0-9]+|[A-Za-z])"
+"""A word for workers with a number or a letter, such as rater1 and judge_b."""
 
 COLUMNS = ("workers", "classes", "tasks")
 """Meanings of a table's columns: beside a row for each task, or, of tasks, beside a row for each worker."""
@@ -104,6 +107,64 @@ def wide_roles(
         return None
     others = tuple(name for name in names if name not in (task, gold, *found))
     return Wide(str(task), tuple(name for name in names if name in found), gold, others)
+
+
+class Grid(NamedTuple):
+    """A table with a row for each task and a column for each worker and question, as one of a row for each answer."""
+
+    frame: pd.DataFrame  # with the columns task, worker, question and label
+    where: Where  # says where a row's label stands
+    example: str  # of the columns
+    others: tuple[str, ...]  # columns that are none of these
+
+
+def by_worker_and_question(table: pd.DataFrame) -> Grid | None:
+    """Return the answers of a table whose columns are called rater1_fluency, rater1_tone, rater2_fluency, rater2_tone.
+
+    It is one where the first parts of several names, or the last ones, are numbered words for workers (rater1,
+    judge_b), each of which has a column for each of two questions or more, and these share their labels. None of any
+    other table, such as one of labels and of how sure a worker is of each.
+
+    Args:
+        table: the table.
+    """
+    names = [str(name) for name in table.columns]
+    task = _task_column(table)
+    for pattern in (
+        rf"(?P<worker>{NUMBERED})[ _.:-]+(?P<question>.+)",
+        rf"(?P<question>.+)[ _.:-]+(?P<worker>{NUMBERED})",
+    ):
+        parts = {name: found for name in names if name != task and (found := re.fullmatch(pattern, name)) is not None}
+        workers, questions = ({found[role] for found in parts.values()} for role in ("worker", "question"))
+        if task is None or min(len(workers), len(questions)) < 2 or len(parts) < len(workers) * len(questions):
+            continue
+        values: dict[str, set[Hashable]] = {question: set() for question in questions}
+        for name, found in parts.items():
+            values[found["question"]] |= set(map(hashed, table[name].dropna()))
+        if not all(shares(found, question, values) for question, found in values.items()):
+            return None
+        others = tuple(name for name in names if name != task and name not in parts)
+        return _grid(table, task, {name: (found["worker"], found["question"]) for name, found in parts.items()}, others)
+    return None
+
+
+def _grid(table: pd.DataFrame, task: str, parts: Mapping[str, tuple[str, str]], others: tuple[str, ...]) -> Grid:
+    tasks = convert_text(table[task])[0] if is_text(table[task]) else table[task]
+    cells = [
+        (tasks.iloc[row], *parts[name], value, f"row {row}, column {name!r}")
+        for name in parts
+        for row, value in enumerate(table[name])
+        if not pd.isna(value)
+    ]
+    frame = pd.DataFrame([cell[:4] for cell in cells], columns=["task", "worker", "question", "label"])
+    if is_text(frame["label"]):
+        frame["label"] = convert_labels(frame["label"])[0]
+    return Grid(frame, lambda row: cells[row][4], next(iter(parts)), others)
+
+
+def is_text(values: pd.Series) -> bool:
+    """Return whether a column has text alone, but for empty cells."""
+    return all(isinstance(value, str) for value in values.dropna())
 
 
 def _is_beside(name: str, values: Mapping[str, set[Hashable]]) -> bool:

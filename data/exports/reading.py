@@ -19,6 +19,7 @@ from ..abstentions import abstentions_of
 from ..annotations import Annotations
 from ..column_names import is_name_of, missing_column, stem
 from ..columns import Where, missing_values, row_number
+from ..comparison_columns import with_one_winner
 from ..description import count_text
 from ..errors import AnnotationError, check_name, truth_value, warn
 from ..excel import EXCEL, read_excel
@@ -33,7 +34,7 @@ from ..repeats import n_repeated
 from ..tags import tag_fields
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
-from ..wide import COLUMNS, Wide, wide_roles
+from ..wide import COLUMNS, Wide, by_worker_and_question, is_text, wide_roles
 from .counted_votes import Records, are_counts, counted_table, field_of_counts, field_of_results
 from .eval_logs import NO_ANSWER, is_log, read_logs
 from .gathered import Held
@@ -76,6 +77,7 @@ from .table_tools import (
     is_question,
     not_compared,
     read_tool_table,
+    without_import_rows,
 )
 
 STANDARD_INPUT = "-"
@@ -166,7 +168,8 @@ def read(
       asked about where they may be workers' scores; records with nested judges and verdicts, whose columns are called
       ``judge.model`` and ``verdict.label``: any place in them can be named so.
     - Tables of comparisons, with two columns of items (left and right, model_a and model_b, item1 and item2) and one of
-      which is better (a side or an item; ``tie (bothbad)``, too): :meth:`Annotations.from_comparisons`.
+      which is better (a side or an item; ``tie (bothbad)``, too), or a column for each outcome (winner_model_a,
+      winner_model_b, winner_tie): :meth:`Annotations.from_comparisons`.
     - Exports of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka and CrowdFlower (Appen), and LeWiDi's datasets.
       Cancelled, rejected and ignored annotations are left out, which is said; gold labels are taken.
     - Logs of evaluations, one or a folder of them: inspect_ai's ``.json`` and ``.eval``, lm-evaluation-harness's
@@ -396,6 +399,10 @@ def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
     if asked.comparisons is not False and not asked.named and are_judged_pairs(frame.columns):
         return _of_judged_pairs(table, asked)
     may_compare = asked.comparisons is not False
+    frame, outcomes = with_one_winner(frame) if may_compare and "label" not in asked.named else (frame, [])
+    if outcomes:
+        annotations, said = _from_table(replace(table, frame=frame), asked)
+        return annotations, f"{said}; 'winner' is of {', '.join(map(repr, outcomes))}"
     if not may_compare or isinstance(question, list | tuple) or question in frame.columns:
         compared = comparison_roles(frame, what, asked) if may_compare else None
         if compared is not None:
@@ -444,13 +451,17 @@ def _tagged(table: Table, tags: str, asked: Asked) -> tuple[Annotations, str]:
 
 def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
     """Read a table with a row for each annotation, each task or each worker."""
-    frame, what = table.frame, table.what
+    frame, what = without_import_rows(table.frame), table.what
     name = what if table.path is None else table.path.stem
     if _has_lists(frame) and (held := read_records(as_records(frame), what, asked.question, name)):
         return _of_held(held, asked)
     _refuse_question(what, asked)
     if form := _form_roles(frame, what, asked):
         return _form(frame, form, what, asked)
+    may_be_grid = not asked.named and asked.columns is None and asked.question is None
+    if may_be_grid and (grid := by_worker_and_question(frame)):
+        annotations, said = _long(Table(grid.frame, what, grid.where), replace(asked, question="question"))
+        return annotations, f"{said}; a column for each worker and question ({grid.example!r}){left_out(grid.others)}"
     if wide := _wide_roles(frame, what, asked):
         return _wide(frame, wide, what, asked)
     return _long(table, asked)
@@ -671,9 +682,9 @@ def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Ann
     if not are_classes and listed_classes(asked.options) is None:
         for name in wide.columns:
             refuse_fractions(table[name], asked.options.get("abstain"), f"{what}, column {name!r}", row_number)
-    if all(_is_text(column) for column in labels):
+    if all(is_text(column) for column in labels):
         labels = convert_labels(*labels)
-    tasks = convert_text(table[wide.task])[0] if _is_text(table[wide.task]) else table[wide.task]
+    tasks = convert_text(table[wide.task])[0] if is_text(table[wide.task]) else table[wide.task]
     said = f"{what}: a row for each task ({wide.task!r}) and a column for each of {len(wide.columns)} "
     shown = ", ".join(map(repr, wide.columns[:SHOWN])) + ", …" * (len(wide.columns) > SHOWN)
     said += f"classes ({shown}), with vote counts" if are_classes else f"workers ({shown})"
@@ -720,7 +731,7 @@ def _form(table: pd.DataFrame, form: Form, what: str, asked: Asked) -> tuple[Ann
             "fill it in, or name the column of workers by worker='COL'"
         )
     labels = [table[name] for name in form.tasks]
-    if all(_is_text(column) for column in labels):
+    if all(is_text(column) for column in labels):
         labels = convert_labels(*labels)
     answers, places = answers_of(table, form, labels)
     fields = long_fields(answers, where=lambda row: places[row], source=what, gold=asked.truth, **asked.options)
@@ -736,10 +747,6 @@ def _refuse_row_options(what: str, of: str, options: Mapping[str, Any]) -> None:
             f"{given[0]}={options[given[0]]!r} is of a table with a row for each annotation; {what} has a row for each "
             f"{of}, where an empty cell is no annotation, so leave it out"
         )
-
-
-def _is_text(values: pd.Series) -> bool:
-    return all(isinstance(value, str) for value in values.dropna())
 
 
 def _wide_roles(table: pd.DataFrame, what: str, asked: Asked) -> Wide | None:

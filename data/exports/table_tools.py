@@ -24,9 +24,12 @@ from .gathered import Gathered, Held, chosen_question
 from .known_columns import INFER, Asked, left_out
 from .llm_judge import turn_name
 
-STAMPS = ("timestamp", "zeitstempel", "horodateur", "marcatemporal", "starttime", "completiontime", "submittedat")
+STAMPS = (
+    "timestamp", "zeitstempel", "horodateur", "marcatemporal", "starttime", "completiontime", "submittedat",
+    "startdate", "enddate", "recordeddate", "datesubmitted",
+)  # fmt: skip
 """Names that forms give to the column that says when a row was filled in."""
-PEOPLE = ("email", "emailaddress", "respondent", "respondentid", "name")
+PEOPLE = ("email", "emailaddress", "responseid", "name")
 """Names that forms give to who filled in a row, beside the names of workers."""
 ROLES = ("task", "worker", "label", "question")
 TURN = "turn"  # of a conversation, as in the human judgments of MT-bench
@@ -264,7 +267,8 @@ def form_roles(table: pd.DataFrame, what: str, *, worker: str | None, asked: boo
     people = [name for name in names if stem(name) in NAMES["worker"] or plain(name) in PEOPLE]
     people.sort(key=lambda name: stem(name) not in NAMES["worker"])
     if not asked:
-        of_rows = any(stem(name) in (*NAMES["task"], *NAMES["label"]) and plain(name) != "id" for name in names)
+        free = [name for name in names if plain(name) not in ("id", *PEOPLE)]
+        of_rows = any(stem(name) in (*NAMES["task"], *NAMES["label"]) for name in free)
         named = [worker] if worker else [name for name in people if stem(name) in NAMES["worker"]]
         if of_rows or not (stamps or named) or not all(tells_rows(table[name]) for name in named[:1]):
             return None
@@ -280,6 +284,13 @@ def form_roles(table: pd.DataFrame, what: str, *, worker: str | None, asked: boo
         lacking = "no column of workers; name it by worker='COL'" if worker is None else "no two columns of few labels"
         raise AnnotationError(f"columns='tasks': {what} has {lacking}")
     return Form(worker, tasks, tuple(name for name in names if name != worker and name not in tasks))
+
+
+def without_import_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table without the two rows that Qualtrics puts below the header: the questions' texts and ImportIds."""
+    second = table.iloc[1:2].to_numpy().ravel()
+    is_of_ids = any(isinstance(value, str) and value.startswith('{"ImportId"') for value in second)
+    return table.iloc[2:].reset_index(drop=True) if is_of_ids else table
 
 
 def _of_one_scale(table: pd.DataFrame) -> tuple[str, ...]:

@@ -252,3 +252,68 @@ def test_lists_of_workers_and_their_labels_beside_a_text_are_read_by_place(names
     annotations = cp.read(records, tell=False)
     assert list(annotations.workers) == ["a", "b", "c"]
     assert annotations.to_frame().query("worker == 'b'")["label"].tolist() == [0, 1, 0, 1]
+
+
+def test_a_column_for_each_outcome_is_one_winner(tmp_path):
+    rng = np.random.default_rng(0)
+    side = rng.integers(0, 3, 60)
+    pairs = pd.DataFrame({"id": range(60), "model_a": ["x", "y", "z"] * 20, "model_b": ["y", "z", "x"] * 20})
+    outcomes = {f"winner_{name}": (side == k).astype(int) for k, name in enumerate(["model_a", "model_b", "tie"])}
+    pairs.assign(**outcomes).to_csv(tmp_path / "train.csv", index=False)
+    found = cp.read(tmp_path / "train.csv", tell=False)
+    said = np.asarray(["model_a", "model_b", "tie"])[side]
+    assert same_comparisons(found, cp.read(pairs.assign(winner=said), tell=False))
+    twice = pairs.assign(**{**outcomes, "winner_tie": 1})
+    with pytest.raises(cp.AnnotationError, match="'winner_model_a' and 'winner_model_b'"):
+        cp.read(twice, tell=False)
+
+
+def same_comparisons(one: cp.Annotations, other: cp.Annotations) -> bool:
+    return one.to_frame().equals(other.to_frame()) and one.pairs.equals(other.pairs)
+
+
+def test_alpaca_eval_compares_generators_on_instructions_by_preferences_that_are_real_numbers():
+    table = pd.DataFrame({"instruction": [f"do {i}" for i in range(8)], "output_1": [*"abcdefgh"]})
+    table = table.assign(output_2=[*"ijklmnop"], generator_1="base", generator_2=["m", "n"] * 4, annotator="gpt4")
+    found = cp.read(table.assign(preference=[1.0, 2.0] * 4), tell=False)
+    assert list(found.items) == ["base", "m", "n"]
+    with pytest.raises(cp.AnnotationError, match=r"'preference'.*row 1.*1\.5"):
+        cp.read(table.assign(preference=[1.0, 1.5] * 4), tell=False)
+    assert "tie" in cp.read(table.assign(preference=[1.0, 1.5] * 4), meaning={1.5: "tie"}, tell=False).classes
+
+
+@pytest.mark.parametrize("pattern", ["{worker}_{question}", "{question}.{worker}"])
+def test_a_column_for_each_rater_and_criterion_is_a_row_for_each_answer(pattern, tmp_path):
+    rng = np.random.default_rng(0)
+    scores = {(f"rater{j}", q): rng.integers(1, 6, 20) for j in range(3) for q in ("fluency", "coherence")}
+    columns = {pattern.format(worker=worker, question=q): given for (worker, q), given in scores.items()}
+    pd.DataFrame({"id": range(20), **columns}).to_csv(tmp_path / "scores.csv", index=False)
+    with pytest.warns(AnnotationWarning, match="taken as ordered"):
+        found = cp.read(tmp_path / "scores.csv", tell=False)
+    long = found.to_frame().set_index(["worker", "question", "task"])["label"]
+    for (worker, q), given in scores.items():
+        assert [long[worker, q, i] for i in range(20)] == given.tolist()
+
+
+def test_columns_of_raters_that_share_no_labels_are_no_questions():
+    table = pd.DataFrame({"id": range(9), "rater1_label": [*"aba"] * 3, "rater2_label": [*"bba"] * 3})
+    with pytest.raises(cp.AnnotationError, match="no value in common"):
+        cp.read(table.assign(rater1_sure=[1, 2, 3] * 3, rater2_sure=[3, 2, 3] * 3), tell=False)
+
+
+def test_a_survey_has_a_row_for_each_respondent_and_qualtrics_two_rows_of_its_own(tmp_path):
+    rng = np.random.default_rng(0)
+    answers = pd.DataFrame(rng.integers(1, 6, (20, 4)), columns=["Q1_1", "Q1_2", "Q2", "Q3"])
+    monkey = answers.assign(**{"Respondent ID": range(100, 120), "Custom Data": np.nan})
+    head = ["Respondent ID", "Custom Data"]
+    monkey[[*head, *answers]].to_csv(tmp_path / "monkey.csv", index=False)
+    qualtrics = answers.assign(StartDate="2024-03-01 10:00:00", ResponseId=[f"R_{i}" for i in range(20)]).astype(str)
+    above = pd.DataFrame(
+        [{name: f"What of {name}?" for name in qualtrics}, dict.fromkeys(qualtrics, '{"ImportId":"x"}')]
+    )
+    pd.concat([above, qualtrics]).to_csv(tmp_path / "qualtrics.csv", index=False)
+    for name in ("monkey.csv", "qualtrics.csv"):
+        with pytest.warns(AnnotationWarning, match="taken as ordered"):
+            found = cp.read(tmp_path / name, tell=False)
+        assert (found.n_tasks, found.n_workers, found.n_annotations) == (4, 20, 80)
+        assert found.to_frame().groupby("task", sort=False)["label"].sum().to_dict() == answers.sum().to_dict()

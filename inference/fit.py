@@ -81,7 +81,8 @@ def fit(
         story: a story's name (``"dawid_skene"``), or any function that keeps the contract of a story. ``"auto"`` fits
             Dawid and Skene's with and without errors that workers share, and ``"one_coin"``, and averages their labels
             with the votes: :func:`.auto`; of preferences (:meth:`.Annotations.from_comparisons`) it fits ``"one_coin"``
-            with ``right=1000, wrong=1`` alone, by which each is right. The name of a baseline, such as
+            with ``right=1000, wrong=1`` alone, by which each is right (``"annotator_groups"`` with ``groups=1,
+            diagonal=1000`` where no worker is named). The name of a baseline, such as
             ``"majority_vote"`` (:func:`.list_baselines`), labels without a likelihood; a classifier is then trained on
             these labels, or with ``"doctor_net"``, ``"wdn"`` and ``"max_mig"`` instead of them.
         annotations: who labelled what; or a path, a table or records, which :func:`.read` reads, saying on standard
@@ -207,10 +208,11 @@ def fit(
     takes_one = isinstance(story, str) and story == "auto" and not {*OF_AN_AVERAGE, "stories"} & set(options)
     takes_one = takes_one and (gold is None or gold is False)
     if takes_one and isinstance(annotations, Annotations) and annotations.preferences:
-        story, options = "one_coin", OF_PREFERENCES | options
+        story = "one_coin" if annotations.named else "annotator_groups"
+        options = OF_PREFERENCES[story] | options
         if progress:
-            given = ", ".join(f"{name}={options[name]:g}" for name in OF_PREFERENCES)
-            sys.stderr.write(f"each comparison is a preference of its own: the story is one_coin with {given}\n")
+            given = ", ".join(f"{name}={options[name]:g}" for name in OF_PREFERENCES[story])
+            sys.stderr.write(f"each comparison is a preference of its own: the story is {story} with {given}\n")
     rules = [*BASELINES, "auto"]
     averages = isinstance(annotations, Scan) or (isinstance(story, str) and story in rules)
     members = _checked_members(members, story, classifier, averages=averages)

@@ -53,7 +53,7 @@ def item_ranking(fit: Posterior, interval: float = INTERVAL) -> pd.DataFrame:
         ValueError: `interval` is not between 0 and 1.
     """
     tail = checked_tail(interval)
-    scores = _mean_score(fit), item_draws(fit.with_uncertainty).score  # which refuse what has no items
+    scores = mean_score(fit), item_draws(fit.with_uncertainty).score  # which refuse what has no items
     part = parts_of(fit.annotations)
     score, draws = (_centred(each, part) for each in scores)
     rank, ranks = _ranks(score, part), _ranks(draws, part)
@@ -111,7 +111,7 @@ def beats(fit: Posterior) -> pd.DataFrame:
     """
     draws = item_draws(fit.with_uncertainty)  # which refuses what has no items
     part = parts_of(fit.annotations)
-    order = _order(_mean_score(fit), part)
+    order = _order(mean_score(fit), part)
     total = np.zeros((len(order), len(order)))
     for score, tie in zip(*draws, strict=True):
         shares = _better(score, tie)
@@ -149,7 +149,7 @@ def beats_by_position(fit: Posterior, workers: Any = None) -> pd.DataFrame:
         AnnotationError: the annotations are no comparisons, the fit gives items no scores, or a worker is unknown.
         OneStoryError: the labels are without a likelihood.
     """
-    annotations, score = fit.annotations, _mean_score(fit)  # which refuses what has no items
+    annotations, score = fit.annotations, mean_score(fit)  # which refuses what has no items
     part = parts_of(annotations)
     order = _order(score, part)
     asked = None if workers is None else asked_workers(annotations, workers)
@@ -180,17 +180,20 @@ def beats_by_position(fit: Posterior, workers: Any = None) -> pd.DataFrame:
     return frame
 
 
-OF_PREFERENCES: dict[str, Any] = {"right": 1000.0, "wrong": 1.0}
-"""Hyperparameters of ``one_coin`` by which annotations are right as they are."""
+OF_PREFERENCES: dict[str, dict[str, Any]] = {
+    "one_coin": {"right": 1000.0, "wrong": 1.0},
+    "annotator_groups": {"groups": 1, "diagonal": 1000.0},
+}
+"""By story its hyperparameters by which annotations are right as they are; the second needs no names of workers."""
 
 
 def takes_as_given(fit: Posterior) -> bool:
-    """Return whether it is a fit of ``one_coin`` by which annotations are right as they are."""
-    if fit.only is None or fit.only.story != "one_coin":
+    """Return whether it is a fit by which annotations are right as they are: of :data:`OF_PREFERENCES`."""
+    if fit.only is None or fit.only.story not in OF_PREFERENCES:
         return False
-    given = fit.only.model.hyperparameters
-    right, wrong = (float(given.get(name, 1.0)) for name in OF_PREFERENCES)
-    return right >= OF_PREFERENCES["right"] * wrong
+    given, right = fit.only.model.hyperparameters, "right" if fit.only.story == "one_coin" else "diagonal"
+    least = OF_PREFERENCES[fit.only.story][right] * float(given.get("wrong", 1.0))
+    return float(given.get(right, 1.0)) >= least
 
 
 def ranks_items(fit: Posterior) -> bool:
@@ -198,7 +201,7 @@ def ranks_items(fit: Posterior) -> bool:
     return fit.rule is None and not fit.on_disk and any(_scores_items(fitted) for fitted, _ in fit.weighty)
 
 
-def _mean_score(fit: Posterior) -> np.ndarray:
+def mean_score(fit: Posterior) -> np.ndarray:
     """The score of each item, averaged over draws and stories: ``(I,)``."""
     each = _scored(fit)
     mean: np.ndarray = np.average([of.score.mean(0) for of, _, _ in each], axis=0, weights=[w for _, _, w in each])

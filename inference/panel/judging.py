@@ -78,7 +78,13 @@ def judge(
     is_fit = isinstance(source, Posterior)
     annotations = source.annotations if is_fit else _annotations(source, tell=progress)
     if not annotations.named:
-        raise AnnotationError("the annotations name no workers, so that no judge can be weighed")
+        raise AnnotationError(
+            f"the annotations name no workers, so that no judge can be weighed{_to_rank(annotations)}"
+        )
+    if annotations.sides is not None and (annotations.counts_by_kind().sum(-1) < 2).all():
+        raise AnnotationError(
+            f"no comparison has two annotations, so that no judge can be weighed{_to_rank(annotations)}"
+        )
     annotations = annotations if gold is None else annotations.with_gold(gold)
     tasks = systems_of(annotations, system, source)
     if is_fit:
@@ -111,6 +117,11 @@ def judge(
         interval=interval,
         seed=seed,
     )
+
+
+def _to_rank(annotations: Annotations) -> str:
+    """Return how the items of comparisons are ranked all the same; nothing of other annotations."""
+    return "" if annotations.sides is None else "; cp.fit('auto', cp.read(…, preferences=True)) ranks the items"
 
 
 def _annotations(source: Any, *, tell: bool) -> Annotations:

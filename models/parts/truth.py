@@ -173,6 +173,8 @@ def named_workers(annotations: Annotations) -> int:
         raise StoryError(
             "this story follows each worker, and the annotations name none; bring them with a worker column, or fit "
             "annotator_groups with membership='answer', which needs no names"
+            + "; cp.fit('auto', cp.read(…, preferences=True)) ranks the items"
+            * (annotations.sides is not None)
         )
     return annotations.n_workers
 

@@ -124,3 +124,27 @@ def test_comparisons_of_one_annotation_are_preferences_only_where_this_is_said()
     numbered = cp.Annotations.from_comparisons(table, task="task")
     said = cp.Annotations.from_comparisons(table, preferences=True)
     assert [each.preferences for each in (numbered, said)] == [False, True]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_preferences_of_workers_without_names_rank_items_as_those_with_names_and_no_panel_judges_them():
+    table = drawn(2, preferences=True, times=1, ties=0.1)
+    alone = table.assign(task=[f"pair {i}" for i in range(len(table))])
+    rankings = []
+    for columns in ("worker", None):
+        own = cp.Annotations.from_comparisons(table, worker=columns, preferences=True)
+        fit = cp.fit("auto", own, progress=False)
+        assert fit.verdict.why[0].startswith("Each of 168 annotations is a preference")
+        rankings.append(fit.ranking.sort_index()["score"])
+        with pytest.raises(cp.AnnotationError, match=r"no judge can be weighed; .*preferences=True.* ranks the items"):
+            cp.judge(cp.Annotations.from_comparisons(alone, worker=columns), progress=False)
+    np.testing.assert_allclose(*rankings, atol=1e-2)  # 1000 : 1 in two priors
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_how_much_larger_scores_are_is_known_of_an_average_of_points():
+    fit = cp.fit("auto", cp.Annotations.from_comparisons(drawn(2, preferences=True)), progress=False)
+    (warning,) = (each for each in fit.findings if each.code == "preferences")
+    one = cp.fit("dawid_skene", fit.annotations, progress=False)
+    preferred = one.ranking["score"].std() / next(e for e in one.findings if e.code == "preferences").values["larger"]
+    assert warning.values["larger"] == pytest.approx(fit.ranking["score"].std() / preferred)

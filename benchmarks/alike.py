@@ -12,7 +12,7 @@ from support.report import Report
 
 import crowdppl as cp
 from crowdppl.data.some_tasks import tasks_alike
-from crowdppl.inference.engines import at_size
+from crowdppl.inference.densities import portable
 
 PANEL = "panel"  # of five workers who say yes or no, simulated
 OPEN = ("ws_sms", "ws_youtube", "product")
@@ -38,7 +38,7 @@ def main(n_tasks: int = 20_000, runs: int = 2, write: bool = False) -> None:
     rows = []
     for name, annotations in crowds.items():
         like = tasks_alike(annotations)
-        if like is None or len(np.unique(like)) > annotations.n_tasks / at_size.SAVED:
+        if like is None or len(np.unique(like)) > annotations.n_tasks / portable.SAVED:
             continue
         row: dict[str, object] = {"crowd": name, "tasks": annotations.n_tasks, "different": len(np.unique(like))}
         for engine, options in ENGINES.items():
@@ -57,14 +57,14 @@ def abstain(name: str) -> str | None:
 
 def ratio(annotations: cp.Annotations, engine: str, options: dict[str, Any], runs: int) -> str:
     """Return the ratio of processor times of a fit."""
-    fewest, times = at_size.FEWEST_ROWS, {True: [], False: []}
+    fewest, times = portable.FEWEST_ROWS, {True: [], False: []}
     for run in range(runs + 1):
         for once, found in times.items():
-            at_size.FEWEST_ROWS = fewest if once else annotations.n_rows + 1
+            portable.FEWEST_ROWS = fewest if once else annotations.n_rows + 1
             before = time.process_time()
             cp.fit("dawid_skene", annotations, method=engine, progress=False, **options)
             found += [time.process_time() - before] if run else []
-    at_size.FEWEST_ROWS = fewest
+    portable.FEWEST_ROWS = fewest
     return f"{np.median(times[False]) / np.median(times[True]):.1f}"
 
 

@@ -28,15 +28,15 @@ from ..models.parts.truth_prior import Given
 from .densities.emission_rows import check_rows
 from .densities.evidence import Gold, with_abstentions_that, with_evidence, with_truth_prior
 from .densities.model import Model
-from .densities.portable import known_dims, with_numbers
+from .densities.portable import known_dims, start_of, with_numbers
 from .densities.probabilities import Probabilities, with_probabilities
 from .densities.programs import key_of
 from .densities.ready_programs import use_program_cache
 from .densities.sites import parameter_dims
-from .engines import at_size, em, same_fit, sparse_em, svi
+from .engines import em, same_fit, sparse_em, svi
 from .engines.checkpoints import NO_CHECKPOINTS, CheckpointOptions, Checkpoints, opened
 from .engines.progress import doing
-from .engines.registry import ENGINES, EXACT, STOCHASTIC, Engine, check_method, engine_of_files
+from .engines.registry import ENGINES, EXACT, STOCHASTIC, Engine, check_method, engine_of_files, run_at_size
 from .engines.settings import (
     EMSettings,
     SVISettings,
@@ -164,7 +164,7 @@ def fit_story(
     with keep.guarded():
         if in_torch is None or problem is None:
             model, key = with_numbers(model, data), key_of(seed)
-            outcome = at_size.run(engine, model, data, dims, key, settings, progress=progress, mesh=mesh, keep=keep)
+            outcome = run_at_size(engine, model, data, dims, key, settings, progress=progress, mesh=mesh, keep=keep)
         else:
             outcome, data = in_torch.run(engine, problem, settings, seed, progress=progress, keep=keep)
         keep.write()
@@ -302,7 +302,7 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
     same_run = {name: fitted.settings[name] for name in ("seed", "backend")}
     data = annotations.replace(gold=None, seconds=None, when=None, repeats="keep")
     key = key_of(fitted.settings["seed"])
-    outcome = at_size.run(engine, fitted.model, data, fitted.dims, key, settings, progress=False)
+    outcome = run_at_size(engine, fitted.model, data, fitted.dims, key, settings, progress=False)
     return Fitted(fitted.model, annotations, outcome, method, settings._asdict() | same_run, fitted.dims)
 
 
@@ -354,13 +354,13 @@ def update(
         parameter_dims(model, data)  # a table that does not fit these data is refused before anything runs
     key = key_of(fitted.settings["seed"])
     here = {name: value.mean((0, 1)) for name, value in fitted.draws.items()} | dict(fitted.fixed)
-    fresh = at_size.start_of(model, data, fitted.dims, key)
+    fresh = start_of(model, data, fitted.dims, key)
     start = {name: _taken_over(np.asarray(here[name]), np.asarray(value)) for name, value in fresh.items()}
     moving = sparse_em.moving_tasks(changed_tasks(fitted.data, data), fitted.posterior)
     if sparse_em.pays(data, moving):
         of_em = settings if isinstance(settings, EMSettings) else EMSettings()
         start = sparse_em.solution(model, data, moving, start, fitted.dims, key, of_em)
-    outcome = at_size.run(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
+    outcome = run_at_size(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
     unasked = are_unasked(fitted.findings)
     apart = {"constant_workers": constant, "copies": groups, "copies_unasked": unasked}
     return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims), apart)

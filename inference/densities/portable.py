@@ -1,4 +1,6 @@
-"""Traits of a story, asked by running it: padded data, tasks that stand for several, and numbers that may be traced.
+"""Data as compiled programs see them, and the traits of a story that allow it, asked by running it.
+
+They are padded data, tasks that stand for several, and numbers that may be traced.
 
 A story that gives on padded data without names what it gives on the data as they are can be fitted to annotations of
 the ladder's sizes (:mod:`crowdppl.data.padding`), and all data of nearby sizes share its compiled programs, whatever
@@ -24,7 +26,7 @@ from numpyro.distributions import biject_to
 from ...data import Annotations, Ids
 from ...data.arrays import longer
 from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, padded, unread
-from ...data.some_tasks import some_tasks
+from ...data.some_tasks import some_tasks, tasks_alike
 from ...models import Story, StoryError
 from ...models.parts.abstaining import with_category_counts
 from ...models.parts.contract import is_promised
@@ -34,13 +36,22 @@ from .model import ByKey, Frame, Model
 from .padded_sites import cut, real_axes
 from .programs import compiled
 from .ready_programs import folder_in_use, known
-from .sites import Dims, derived, fitting_dims, parameter_sites, starting_point, support
+from .sites import Dims, compiled_start, derived, fitting_dims, parameter_sites, starting_point, support
 
 PLAIN = (bool, int, float, str, type(None))  # types of hyperparameters that do not depend on data
 TASKS, ROWS = 32, 256  # of the piece of the data on which a story is run, at the most
 POINTS = 3
 NEAR, FAR = 0.5, 2.0  # standard deviations around the start in unconstrained space: of real parameters, of padded ones
 KEPT = 64  # pieces and verdicts of a story
+
+MOST_ROWS_BRIEFLY = 2**24
+"""Rows as far as which data are padded that are looked at a few times only: a compilation takes longer than that."""
+
+FEWEST_ROWS = 2**12
+"""Rows from which on tasks that look alike are counted once: of fewer, nothing is gained."""
+
+SAVED = 2
+"""The factor at the least by which the rows are fewer then."""
 
 
 class _Known(NamedTuple):
@@ -151,7 +162,7 @@ def gives_twice(model: Model, own: Annotations, _: Annotations) -> bool:
     twice = some_tasks(own, pair)
     key, counted = jax.random.key(0), unread(standing_for(twice, 2 * pair, spare=1))
     ours, theirs, _ = _both(model, twice, counted, key)
-    starts = tuple(cut(_start(model, data, key), known_dims(model, own), own) for data in (twice, counted))
+    starts = tuple(cut(compiled_start(model, data, key), known_dims(model, own), own) for data in (twice, counted))
     found = [
         (ours["log_posterior"], theirs["log_posterior"]),
         *((slope, theirs["gradient"][name]) for name, slope in ours["gradient"].items()),
@@ -186,6 +197,68 @@ def promises_it(model: Model) -> bool:
         and (prior is None or is_promised(type(prior)))
         and all(isinstance(value, PLAIN) for value in others)
     )
+
+
+def can_be_padded(model: Model, annotations: Annotations, *, briefly: bool = False) -> bool:
+    """Return whether a story gives on padded annotations what it gives on the annotations themselves.
+
+    Besides :func:`is_portable` it may have no network, which is trained in minibatches of tasks, and the annotations
+    may not be so many that padding them costs more than a compilation (:data:`.MOST_ROWS`, or where they are looked at
+    ``briefly`` :data:`MOST_ROWS_BRIEFLY`).
+    """
+    most = MOST_ROWS_BRIEFLY if briefly else MOST_ROWS
+    small = max(annotations.n_rows, annotations.n_tasks, annotations.n_workers) <= most
+    return small and annotations.population is None and not model.has_network and is_portable(model, annotations)
+
+
+def sized(model: Model, annotations: Annotations, *, fine: bool = False, briefly: bool = False) -> Annotations:
+    """The annotations as compiled programs see them: padded and without names, as far as the story allows it.
+
+    Args:
+        model: the story.
+        annotations: the data.
+        fine: as of :func:`.padding.padded`.
+        briefly: as of :func:`can_be_padded`.
+    """
+    if isinstance(annotations, PaddedAnnotations):
+        return annotations
+    if can_be_padded(model, annotations, briefly=briefly):
+        return padded(annotations, fine=fine)
+    return anonymous(annotations) if is_portable(model, annotations) else annotations
+
+
+def counted_once(model: Model, annotations: Annotations, dims: Dims, *, fine: bool = False) -> PaddedAnnotations | None:
+    """The annotations with each task that looks like others standing for all of them, as compiled programs see them.
+
+    The log-posterior of the parameters is the same, at the cost of the tasks that differ: of a panel of five workers
+    who say yes or no, at most 243.
+
+    Args:
+        model: the story.
+        annotations: the data.
+        dims: names of the dimensions of each parameter.
+        fine: as of :func:`.padding.padded`.
+
+    Returns:
+        None where that would not halve the rows, where a parameter is of single tasks, or where truths depend on each
+        other.
+    """
+    of_single_tasks = any({"task", "row"} & set(names) for names in dims.values())
+    few = annotations.n_rows < FEWEST_ROWS or annotations.population is not None
+    if few or of_single_tasks or model.has_network or model.truth_prior.joint:
+        return None
+    if (like := tasks_alike(annotations)) is None:
+        return None
+    n_rows = np.bincount(annotations.task, minlength=annotations.n_tasks)
+    if SAVED * n_rows[np.unique(like)].sum() > annotations.n_rows or not counts_alike(model, annotations):
+        return None
+    return standing_for(annotations, like, fine=fine)
+
+
+def start_of(model: Model, annotations: Annotations, dims: Dims, key: Array) -> Parameters:
+    """Return a story's own :func:`.starting_point`, computed on :func:`sized` annotations."""
+    seen = sized(model, annotations, briefly=True)
+    return cut(jax.device_get(compiled_start(model, seen, key)), dims, annotations)
 
 
 def _has_own_network(model: Model) -> bool:
@@ -281,9 +354,6 @@ def _both(
     ours["gradient"], theirs["gradient"] = by_ours, cut(by_theirs, dims, own, leading=1)
     beyond = {name: with_real(by_theirs[name], jnp.zeros_like(by_ours[name]), axes[name]) for name in by_theirs}
     return ours, theirs, beyond
-
-
-_start = compiled(starting_point, once=True)
 
 
 def _points(model: Model, annotations: Annotations, key: Array, spread: float) -> tuple[Parameters, Dims]:

@@ -14,8 +14,9 @@ from ..densities.augmented import Draws, Steps, augmented_draws
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.padded_sites import cut, grown
+from ..densities.portable import counted_once, sized
 from ..densities.sites import Dims, parameter_names
-from . import at_size, sparse_em
+from . import sparse_em
 from .progress import late_bar
 from .sparse_em import holding_tasks
 
@@ -50,7 +51,7 @@ def draws_around(
         progress: show a bar where it takes long.
     """
     known = dims.keys() >= mode.keys()
-    alike = at_size.counted_once(model, annotations, dims) if known else None
+    alike = counted_once(model, annotations, dims) if known else None
     sure = np.asarray(posterior).max(-1)
     moving = sure < max(SURE, np.nextafter(sure.min(), 2))  # the least sure one in any case
     apart = known and alike is None and not fixed and not model.truth_prior.joint
@@ -62,7 +63,7 @@ def draws_around(
             with late_bar(NAME, show=progress) as tell:
                 found, went_far = augmented_draws(steps, values, n, missing=_missing(annotations, moving), tell=tell)
             return cut(found, dims, annotations, leading=1), went_far
-    seen = alike or (at_size.sized(model, annotations, briefly=True) if known else annotations)
+    seen = alike or (sized(model, annotations, briefly=True) if known else annotations)
     if isinstance(seen, PaddedAnnotations):
         mode, fixed = grown(mode, dims, seen), grown(fixed, dims, seen)
     steps = Steps.at(model, seen, mode, fixed)

@@ -1,12 +1,25 @@
-"""The engines by name: how to run each, and the options that each takes."""
+"""The engines by name, the options that each takes, and how each runs: on data of the ladder's sizes where it may."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ...data import unknown_name
+import jax
+import numpy as np
+from jax import Array
+from jax.sharding import Mesh
+
+from ...data import Annotations, unknown_name
 from ...data.errors import check_name
+from ...data.padding import PaddedAnnotations, anonymous
+from ..densities.enumerated import Parameters
+from ..densities.model import Model
+from ..densities.padded_sites import cut, grown
+from ..densities.portable import counted_once, is_portable, sized
+from ..densities.sites import Dims
+from ..sources.devices import places, sharded
 from . import em, nuts, online_em, svi
+from .checkpoints import NO_CHECKPOINTS, Checkpoints
 from .outcome import Outcome
 from .settings import MAY_BE_ZERO, EMSettings, NUTSSettings, SVISettings, checked_settings
 
@@ -89,4 +102,68 @@ def engine_of_files(method: str, step: str) -> tuple[str, Engine]:
     return method, STEPS[method]
 
 
-__all__ = ["ENGINES", "MAY_BE_ZERO", "STEPS", "Engine", "check_method", "engine_of_files"]
+def run_at_size(
+    engine: Engine,
+    model: Model,
+    annotations: Annotations,
+    dims: Dims,
+    key: Array,
+    settings: Any,
+    *,
+    progress: bool,
+    mesh: Mesh | None = None,
+    start: Parameters | None = None,
+    keep: Checkpoints = NO_CHECKPOINTS,
+) -> Outcome:
+    """Run an engine on :func:`.sized` annotations, and cut what it returns to their own sizes.
+
+    Args:
+        engine: the engine.
+        model: the story.
+        annotations: the data.
+        dims: names of the dimensions of each parameter.
+        key: random key.
+        settings: of the engine.
+        progress: whether to show a bar.
+        mesh: devices over which the tasks are spread; None for one device.
+        start: parameters to start from, of one device; the story's own start by default. From near its end an engine
+            has so short a way that its data count as looked at briefly.
+        keep: where the fit's state is kept.
+
+    Raises:
+        ValueError: several devices for what runs on one only: minibatches, networks and guides that do not factorise.
+    """
+    if mesh is not None:
+        if not engine.pads(settings) or model.has_network:
+            raise ValueError(
+                f"devices: {engine.name} runs on several devices where it takes all tasks in every step; leave out "
+                "devices, or the network, batch_size or guide"
+            )
+        data = sharded(annotations, mesh)
+        real = places(annotations, data)
+    else:
+        if engine.pads(settings):
+            seen = counted_once(model, annotations, dims, fine=engine.fine) or sized(
+                model, annotations, fine=engine.fine, briefly=start is not None
+            )
+        else:
+            seen = anonymous(annotations) if is_portable(model, annotations) else annotations
+        if start is not None:
+            start = grown(start, dims, seen) if isinstance(seen, PaddedAnnotations) else start
+            start = jax.device_put(start)
+        data, real = jax.device_put(seen), None
+    outcome = engine.run(model, data, key, settings, progress=progress, start=start, keep=keep)
+    if not isinstance(data, PaddedAnnotations):
+        return outcome
+
+    def own(values: Mapping[str, Any], leading: int = 0) -> dict[str, Any]:
+        if real is not None:
+            axes = {name: leading + dims[name].index("task") for name in values if "task" in dims.get(name, ())}
+            values = {name: np.take(v, real, axes[name]) if name in axes else v for name, v in values.items()}
+        return cut(values, dims, annotations, leading=leading)
+
+    ends = tuple(map(own, outcome.ends))
+    return outcome._replace(draws=own(outcome.draws, 2), fixed=own(outcome.fixed), ends=ends)
+
+
+__all__ = ["ENGINES", "MAY_BE_ZERO", "STEPS", "Engine", "check_method", "engine_of_files", "run_at_size"]

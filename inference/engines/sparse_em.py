@@ -28,9 +28,10 @@ from ...models.parts.kernels import SMALLEST
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.padded_sites import cut, grown
+from ..densities.portable import can_be_padded, sized
 from ..densities.programs import compiled
 from ..densities.sites import Dims
-from . import at_size, em
+from . import em
 from .m_step import sums_over_tasks
 from .settings import EMSettings
 
@@ -133,7 +134,7 @@ def apart(
         dims: names of the dimensions of each site.
     """
     annotations = with_category_counts(annotations)
-    pads = at_size.can_be_padded(model, annotations, briefly=True)
+    pads = can_be_padded(model, annotations, briefly=True)
 
     def part(chosen: np.ndarray) -> tuple[Annotations, Parameters]:
         data = some_tasks(annotations, chosen)
@@ -142,7 +143,7 @@ def apart(
             for name, value in parameters.items()
         }
         if pads:
-            data = at_size.sized(model, data, briefly=True)
+            data = sized(model, data, briefly=True)
         if isinstance(data, PaddedAnnotations):
             values = grown(values, dims, data)
         return jax.tree.map(jnp.asarray, (data, values))

@@ -23,10 +23,10 @@ from ...data import Annotations
 from ...data.arrays import cross_counts
 from ...models import Prevalence, find_story
 from ..densities.model import Model
+from ..densities.portable import start_of
 from ..densities.programs import key_of
 from ..densities.sites import parameter_dims
-from ..engines import at_size
-from ..engines.registry import ENGINES
+from ..engines.registry import ENGINES, run_at_size
 from ..engines.settings import EMSettings
 from ..fitted.beyond_chance import FirstAnnotations, first_annotations
 from ..fitted.by_rule import ByRule
@@ -205,9 +205,9 @@ def _dawid_skene(annotations: Annotations, posterior: np.ndarray) -> tuple[np.nd
     data = annotations.replace(gold=None, seconds=None, when=None, prior=None, mirrored=None)
     prevalence = posterior.sum(0) + 1
     dims, settings = parameter_dims(model, data), EMSettings(max_iterations=ITERATIONS)
-    start: dict[str, Any] = at_size.start_of(model, data, dims, key_of(0)) | {
+    start: dict[str, Any] = start_of(model, data, dims, key_of(0)) | {
         "confusion": np.asarray(ByRule("labels", data, posterior).confusion_draws[0, 0], float),
         "prevalence": np.asarray(prevalence / prevalence.sum(), float),
     }
-    outcome = at_size.run(ENGINES["em"], model, data, dims, key_of(0), settings, progress=False, start=start)
+    outcome = run_at_size(ENGINES["em"], model, data, dims, key_of(0), settings, progress=False, start=start)
     return label_posteriors(Fitted(model, data, outcome, dims=dims))[0], float(outcome.history[-1])

@@ -34,7 +34,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.some_tasks import some_tasks, tasks_alike
-from ..engines.at_size import SAVED
+from ..densities.portable import SAVED
 from ..engines.progress import late_bar
 from .fitted import Fitted
 from .intervals import INTERVAL, checked_tail, known_quantiles

@@ -25,9 +25,9 @@ from ...models import Emission
 from ..densities.enumerated import Density, Parameters, density, emission_at
 from ..densities.model import Model
 from ..densities.padded_sites import cut, grown
+from ..densities.portable import sized
 from ..densities.programs import compiled
 from ..densities.sites import Dims, derived, site_roles
-from ..engines import at_size
 from ..engines.around_mode import draws_around
 from ..engines.finding import ConvergenceWarning, Finding
 from ..engines.outcome import Outcome
@@ -238,7 +238,7 @@ class Fitted:
         """
         if not self.dims.keys() >= self.draws.keys():
             return self
-        seen = at_size.sized(self.model, self.data, briefly=True)
+        seen = sized(self.model, self.data, briefly=True)
         if not isinstance(seen, PaddedAnnotations):
             return replace(self, source=seen)
         draws = grown(self.draws, self.dims, seen, leading=2)

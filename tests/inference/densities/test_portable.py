@@ -22,7 +22,7 @@ from crowdppl.inference.densities import portable
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.portable import is_portable, promises_it
 from crowdppl.inference.densities.sites import parameter_dims
-from crowdppl.inference.engines import at_size, climber, em
+from crowdppl.inference.engines import climber, em
 from crowdppl.inference.fitted import fitted as views
 from crowdppl.models import AS_PUBLISHED, KNOWN_STORIES, WITH_CLASSIFIER, find_story
 from crowdppl.models.parts import general
@@ -201,7 +201,7 @@ def test_a_story_that_sees_the_padding_is_caught(story, n_workers):
     """Also where the workers are as many as a bucket of the ladder holds."""
     annotations = crowd(n_workers=n_workers)
     assert not is_portable(Model(story), annotations)
-    assert at_size.sized(Model(story), annotations) is annotations
+    assert portable.sized(Model(story), annotations) is annotations
 
 
 @pytest.mark.parametrize("read", READS)

@@ -15,13 +15,13 @@ from story_options import DEFAULTS, FURTHER, STAND_FOR_OTHERS, Option
 import crowdppl as cp
 from crowdppl import Annotations, Classifier, Confusion, observe, tasks
 from crowdppl.data.padding import ROWS, TASKS, WORKERS, PaddedAnnotations, padded
-from crowdppl.inference.densities import padded_sites
+from crowdppl.inference.densities import padded_sites, portable
 from crowdppl.inference.densities.marginals import marginal_program, potential
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.portable import with_numbers
 from crowdppl.inference.densities.sites import parameter_dims, starting_point
-from crowdppl.inference.engines import at_size, climber, em, nuts, svi
-from crowdppl.inference.engines.registry import ENGINES
+from crowdppl.inference.engines import climber, em, nuts, svi
+from crowdppl.inference.engines.registry import ENGINES, run_at_size
 from crowdppl.inference.fitted import fitted as views
 from crowdppl.models import find_story
 from crowdppl.models.parts.contract import promised
@@ -93,7 +93,7 @@ def test_start_potential_and_gradient_are_those_of_the_data_themselves(option):
     """At random points, with padded parameters at other points; a sampler's own density of these is a term beside."""
     annotations = option.annotations()
     model = Model(find_story(option.story), option.options)
-    seen = at_size.sized(model, annotations)
+    seen = portable.sized(model, annotations)
     assert isinstance(seen, PaddedAnnotations)
     assert seen.n_tasks > annotations.n_tasks
     dims = parameter_dims(model, annotations)
@@ -128,7 +128,7 @@ def test_padded_parameters_are_standard_normal_to_a_sampler(story, site):
     """With no density they would drift until they overflow, and every trajectory would end as a divergence."""
     annotations = next(option for option in DEFAULTS if option.story == story).annotations()
     model = Model(find_story(story))
-    seen = at_size.sized(model, annotations)
+    seen = portable.sized(model, annotations)
     dims = parameter_dims(model, annotations)
     rng = np.random.default_rng(0)
     grown = padded_sites.grown(potential(story, annotations).initial, dims, seen)
@@ -157,7 +157,7 @@ def test_em_ends_where_it_ends_on_the_data_themselves(story):
     model, key = Model(find_story(story)), jax.random.key(3)
     exact = em.run(model, annotations, key, settings, progress=False)
     dims = parameter_dims(model, annotations)
-    found = at_size.run(ENGINES["em"], model, annotations, dims, key, settings, progress=False)
+    found = run_at_size(ENGINES["em"], model, annotations, dims, key, settings, progress=False)
     assert len(found.history) == len(exact.history)
     np.testing.assert_allclose(found.history, exact.history, rtol=1e-5)
     for name, value in exact.draws.items():
@@ -171,7 +171,7 @@ def test_svi_has_the_loss_and_the_draws_of_the_data_themselves(guide):
     settings = svi.SVISettings(max_iterations=130, guide=guide, sweeps=None if guide == "delta" else 0)
     exact = svi.run(model, annotations, key, settings, progress=False)
     dims = parameter_dims(model, annotations)
-    found = at_size.run(ENGINES["svi"], model, annotations, dims, key, settings, progress=False)
+    found = run_at_size(ENGINES["svi"], model, annotations, dims, key, settings, progress=False)
     assert len(found.history) == 130
     np.testing.assert_allclose(found.history, exact.history, rtol=1e-3)
     for name, value in exact.draws.items():
@@ -184,7 +184,7 @@ def test_nuts_on_padded_data_tells_the_log_posterior_of_the_data_themselves():
     model = Model(find_story("glad"))
     settings = nuts.NUTSSettings(chains=1, warmup=60, draws=4)
     dims = parameter_dims(model, annotations)
-    found = at_size.run(ENGINES["nuts"], model, annotations, dims, jax.random.key(0), settings, progress=False)
+    found = run_at_size(ENGINES["nuts"], model, annotations, dims, jax.random.key(0), settings, progress=False)
     target = potential("glad", annotations)
     for draw in range(4):
         point = {name: jnp.asarray(value[0, draw]) for name, value in found.draws.items()}
@@ -262,7 +262,7 @@ def test_nuts_is_compiled_once_whatever_the_names_seeds_and_numbers():
         model, dims = with_numbers(model, annotations), parameter_dims(model, annotations)
         settings = nuts.NUTSSettings(chains=2, warmup=20, draws=10 + seed, target_accept=accept)
         key = jax.random.key(seed)
-        return at_size.run(ENGINES["nuts"], model, annotations, dims, key, settings, progress=False)
+        return run_at_size(ENGINES["nuts"], model, annotations, dims, key, settings, progress=False)
 
     sample(59, 10, 0, 0.8, 2.0)
     jax.monitoring.register_event_duration_secs_listener(listen)
@@ -283,13 +283,13 @@ def test_what_names_workers_or_has_a_table_is_not_padded():
         Model(dawid_skene, {"truth_prior": lambda data: jnp.zeros(data.n_classes) * len(data.workers[0])}),
         Model(dawid_skene, {"truth_prior": Classifier(lambda x: x)}),
     ):
-        assert at_size.sized(model, annotations) is annotations
+        assert portable.sized(model, annotations) is annotations
     for model in (
         Model(own_story),
         Model(dawid_skene, {"truth_prior": lambda data: jnp.full(data.n_classes, -jnp.log(2.0))}),
     ):
-        assert isinstance(at_size.sized(model, annotations), PaddedAnnotations)
-    network = at_size.sized(Model(dawid_skene, {"truth_prior": Classifier("mlp")}), annotations)
+        assert isinstance(portable.sized(model, annotations), PaddedAnnotations)
+    network = portable.sized(Model(dawid_skene, {"truth_prior": Classifier("mlp")}), annotations)
     assert not isinstance(network, PaddedAnnotations)
     assert network.n_tasks == 20
     assert network.tasks[0] == 0

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import crowdppl as cp
 from crowdppl.data.some_tasks import some_tasks, tasks_alike
+from crowdppl.inference.densities import portable
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.portable import standing_for
 from crowdppl.inference.densities.sites import starting_point
-from crowdppl.inference.engines import at_size
 from crowdppl.models import find_story
 
 ACCURACY = np.array([0.9, 0.8, 0.85, 0.7, 0.75])
@@ -34,7 +34,7 @@ def panel(n_tasks=1500, seed=0, refused=0.0):
 @pytest.fixture
 def one_by_one(monkeypatch):
     def switch():
-        monkeypatch.setattr(at_size, "FEWEST_ROWS", 10**9)
+        monkeypatch.setattr(portable, "FEWEST_ROWS", 10**9)
 
     return switch
 
@@ -128,11 +128,11 @@ def test_draws_have_the_mean_and_the_spread_that_they_have_task_by_task(method, 
 def test_a_story_with_parameters_of_single_tasks_has_every_task(story):
     annotations = panel()
     fitted = cp.fit(story, annotations, max_iterations=2, progress=False).fitted
-    assert at_size.counted_once(fitted.model, annotations, fitted.dims) is None
+    assert portable.counted_once(fitted.model, annotations, fitted.dims) is None
 
 
 def test_data_of_which_few_tasks_are_alike_stay_as_they_are():
     annotations = cp.simulate("dawid_skene", n_tasks=800, n_workers=60, annotations_per_task=6, seed=0)[0]
     fitted = cp.fit("dawid_skene", annotations, max_iterations=2, progress=False).fitted
-    assert at_size.counted_once(fitted.model, annotations.without_gold(), fitted.dims) is None
-    assert at_size.counted_once(fitted.model, panel(), {}).n_real[0] == 32
+    assert portable.counted_once(fitted.model, annotations.without_gold(), fitted.dims) is None
+    assert portable.counted_once(fitted.model, panel(), {}).n_real[0] == 32

@@ -25,14 +25,13 @@ from ..models.parts.classifier import Network, is_torch_module
 from ..models.parts.general import hyperparameters_of, split_parts, takes_any
 from ..models.parts.shared_error import families_frame, more_families, without_family
 from ..models.parts.truth_prior import Given
-from .densities.emission_rows import check_rows
 from .densities.evidence import Gold, with_abstentions_that, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.portable import known_dims, start_of, with_numbers
 from .densities.probabilities import Probabilities, with_probabilities
 from .densities.programs import key_of
 from .densities.ready_programs import use_program_cache
-from .densities.sites import parameter_dims
+from .densities.sites import check_rows, parameter_dims
 from .engines import em, same_fit, sparse_em, svi
 from .engines.checkpoints import NO_CHECKPOINTS, CheckpointOptions, Checkpoints, opened
 from .engines.progress import doing

@@ -21,7 +21,6 @@ from ...data import Annotations
 from ...data.padding import task_copies
 from ...models import Story, TruthPrior, find_story
 from ...models.parts.classifier import UNTRAINED, training
-from .emission_rows import check_rows
 from .enumerated import (
     Parameters,
     density,
@@ -36,7 +35,7 @@ from .evidence import Gold, with_evidence, with_truth_prior
 from .model import Model
 from .probabilities import Probabilities, with_probabilities
 from .ready_programs import use_program_cache
-from .sites import parameter_names, parameter_sites, starting_point
+from .sites import check_rows, parameter_names, parameter_sites, starting_point
 
 Point = Any  # a dict of arrays, or one array
 """A point in unconstrained space: arrays by site, or one vector ``(D,)``."""

@@ -7,11 +7,10 @@ from jax import Array
 from ...data import Annotations
 from ...data.store import Store
 from ...models import StoryError
-from ..densities.emission_rows import check_rows
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
-from ..densities.sites import Dims, parameter_dims
+from ..densities.sites import Dims, check_rows, parameter_dims
 from .on_disk import IN_MEMORY, Files
 from .starting import parameter_shapes, start_from, start_sums
 

@@ -5,7 +5,7 @@ A story of a user's own is looked at before or after it is fitted. A promise say
 - it gives on padded data what it gives on the data themselves, and on tasks that stand for several alike what it gives
   on all of these (``inference/densities/portable.py``), which the tests find out of every registered story by the same
   comparisons;
-- the rows of its emission are probabilities (``inference/densities/emission_rows.py``);
+- the rows of its emission are probabilities (``inference/densities/sites.py``);
 - its density has a maximum, whatever scales it learns (``inference/findings/of_scales.py``).
 """
 

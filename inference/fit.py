@@ -15,7 +15,8 @@ from ..data.exports.reading import read_if_needed
 from ..data.partitions import partitions_of
 from ..data.scan import Scan, scan
 from ..models import ALIASES, KNOWN_STORIES, Classifier, Story, TruthPrior
-from ..models.parts.classifier import Network, is_torch_module
+from ..models.parts.classifier import Network
+from ..models.parts.truth_prior import is_torch_module
 from .baselines.fit_baseline import BASELINES, fit_baseline
 from .comparison.default_set import auto
 from .comparison.gold_stories import OF_AN_AVERAGE, auto_with_gold

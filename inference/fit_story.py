@@ -21,10 +21,10 @@ from ..data.scan import Scan
 from ..data.some_tasks import changed_tasks
 from ..data.store import open_store
 from ..models import Classifier, Story, StoryError, TruthPrior, find_story
-from ..models.parts.classifier import Network, is_torch_module
+from ..models.parts.classifier import Network
 from ..models.parts.general import hyperparameters_of, split_parts, takes_any
 from ..models.parts.shared_error import families_frame, more_families, without_family
-from ..models.parts.truth_prior import Given
+from ..models.parts.truth_prior import Given, is_torch_module
 from .densities.evidence import Gold, with_abstentions_that, with_evidence, with_truth_prior
 from .densities.model import Model
 from .densities.portable import known_dims, start_of, with_numbers

@@ -12,9 +12,8 @@ from numpyro import handlers
 from ...data import AnnotationError, Annotations
 from ...data.errors import check_name
 from ...models import Classifier, Given, StoryError, TruthPrior
-from ...models.parts.classifier import is_torch_module
 from ...models.parts.kernels import SMALLEST
-from ...models.parts.truth_prior import ClassPrior, FixedPrevalence, by_name
+from ...models.parts.truth_prior import ClassPrior, FixedPrevalence, by_name, is_torch_module
 from .probabilities import refuse_others, values_of
 
 INFORMATIVE, UNINFORMATIVE = "informative", "uninformative"

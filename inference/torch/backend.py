@@ -10,7 +10,7 @@ import torch
 
 from ...data import Annotations
 from ...models import Classifier, TruthPrior
-from ...models.parts.classifier import is_torch_module
+from ...models.parts.truth_prior import is_torch_module
 from ..engines import registry
 from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints
 from ..engines.outcome import Outcome

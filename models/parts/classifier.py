@@ -30,7 +30,7 @@ from ...data import Annotations
 from ...data.errors import check_name, real_number, truth_value
 from .contract import StoryError, promised
 from .truth import needed_features
-from .truth_prior import ClassPrior
+from .truth_prior import ClassPrior, is_torch_module
 
 if TYPE_CHECKING:  # half a second to import, which only classifiers are worth
     from flax import nnx
@@ -371,12 +371,6 @@ def _is_module(network: object) -> TypeGuard[nnx.Module]:
     """Return whether it is a module of Flax, of which there is none before Flax is imported."""
     flax = sys.modules.get("flax.nnx")
     return flax is not None and isinstance(network, flax.Module)
-
-
-def is_torch_module(network: object) -> TypeGuard[Any]:
-    """Return whether it is a module of PyTorch, which is not imported to find out."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(network, torch.nn.Module)
 
 
 def _variables(network: nnx.Module) -> dict[str, nnx.Variable]:

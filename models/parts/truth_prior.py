@@ -1,9 +1,10 @@
 """Priors of the true labels: what is known of a task's class before anyone annotates it."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import Field, dataclass, fields, is_dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -319,3 +320,9 @@ def differs_by_task(truth_prior: TruthPrior | Array | None, annotations: Annotat
         return jnp.ndim(prior) == 2
     unseen = handlers.block(handlers.seed(prior, 0))
     return len(jax.eval_shape(lambda: unseen(annotations)).shape) == 2
+
+
+def is_torch_module(network: object) -> TypeGuard[Any]:
+    """Return whether it is a module of PyTorch, which is not imported to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(network, torch.nn.Module)

@@ -1,6 +1,6 @@
 """Tasks that a worker annotated more than once."""
 
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -46,6 +46,34 @@ def later_rows(task: np.ndarray, worker: np.ndarray, again: np.ndarray) -> np.nd
     pair = task[rows].astype(np.int64) * (int(np.max(worker, initial=0)) + 1) + worker[rows]
     found: np.ndarray = rows[pd.Series(pair).duplicated().to_numpy()]
     return found
+
+
+class FirstAnnotations(NamedTuple):
+    """The first annotation of each worker for each task that is a class: ``(A',)`` each, sorted by task."""
+
+    task: np.ndarray
+    worker: np.ndarray
+    label: np.ndarray
+
+
+def first_annotations(annotations: Any) -> FirstAnnotations:
+    """Return the first annotation of each worker for each task; later ones and abstentions are left out.
+
+    Args:
+        annotations: of named workers.
+    """
+    found = FirstAnnotations(*map(np.asarray, (annotations.task, annotations.worker, annotations.label)))
+    kept = found.label < annotations.n_classes
+    if annotations.count is not None:
+        kept &= np.asarray(annotations.count) > 0
+    if not kept.all():
+        found = FirstAnnotations(*(values[kept] for values in found))
+    later = later_rows(found.task, found.worker, annotations.annotated_again)
+    if not len(later):
+        return found
+    is_first = np.ones(len(found.task), bool)
+    is_first[later] = False
+    return FirstAnnotations(*(values[is_first] for values in found))
 
 
 def resolve_repeats(

@@ -32,8 +32,8 @@ from ...data.arrays import cross_counts
 from ...data.errors import check_name
 from ...data.id_text import name_text
 from ...data.questions import Units
+from ...data.repeats import FirstAnnotations, first_annotations
 from ..engines.finding import Finding
-from ..fitted.beyond_chance import FirstAnnotations, first_annotations
 from .register import Labels, once
 
 NEARLY = 0.95  # share of a worker's annotations that are one class

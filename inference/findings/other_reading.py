@@ -21,6 +21,7 @@ import numpy as np
 
 from ...data import Annotations
 from ...data.arrays import cross_counts
+from ...data.repeats import FirstAnnotations, first_annotations
 from ...models import Prevalence, find_story
 from ..densities.model import Model
 from ..densities.portable import start_of
@@ -28,7 +29,6 @@ from ..densities.programs import key_of
 from ..densities.sites import parameter_dims
 from ..engines.registry import ENGINES, run_at_size
 from ..engines.settings import EMSettings
-from ..fitted.beyond_chance import FirstAnnotations, first_annotations
 from ..fitted.by_rule import ByRule
 from ..fitted.fitted import Fitted, label_posteriors
 

@@ -36,7 +36,7 @@ from scipy.special import ndtr
 from ...data import Annotations
 from ...data.arrays import cross_counts
 from ...data.questions import Units
-from ...data.repeats import later_rows
+from ...data.repeats import FirstAnnotations, first_annotations
 from .remembered import once
 
 BY_CHANCE = 0.2  # probability that workers look at no task, before their annotations are seen
@@ -46,14 +46,6 @@ SIDES = 4.0  # standard deviations from which pairs of workers agree, or contrad
 LOOKED_AT = 500_000  # annotations; of more a sample of the tasks
 PRODUCTS = 3e7  # annotations times pairs of classes, likewise
 CLEAR = 3.0  # standard deviations from which agreement of values counts, where that of classes says less
-
-
-class FirstAnnotations(NamedTuple):
-    """The first annotation of each worker for each task that is a class: ``(A',)`` each, sorted by task."""
-
-    task: np.ndarray
-    worker: np.ndarray
-    label: np.ndarray
 
 
 class BeyondChance(NamedTuple):
@@ -73,26 +65,6 @@ class BeyondChance(NamedTuple):
     share_se: float
     z_by_class: np.ndarray
     votes: np.ndarray
-
-
-def first_annotations(annotations: Annotations) -> FirstAnnotations:
-    """Return the first annotation of each worker for each task; later ones and abstentions are left out.
-
-    Args:
-        annotations: of named workers.
-    """
-    found = FirstAnnotations(*map(np.asarray, (annotations.task, annotations.worker, annotations.label)))
-    kept = found.label < annotations.n_classes
-    if annotations.count is not None:
-        kept &= np.asarray(annotations.count) > 0
-    if not kept.all():
-        found = FirstAnnotations(*(values[kept] for values in found))
-    later = later_rows(found.task, found.worker, annotations.annotated_again)
-    if not len(later):
-        return found
-    is_first = np.ones(len(found.task), bool)
-    is_first[later] = False
-    return FirstAnnotations(*(values[is_first] for values in found))
 
 
 def of_each_question(annotations: Annotations) -> Annotations:

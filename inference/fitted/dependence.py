@@ -28,8 +28,9 @@ from scipy.special import log_ndtr, ndtr
 
 from ...data import Annotations
 from ...data.arrays import expected_counts
+from ...data.repeats import first_annotations
 from ...models.parts.concentration import diagonal_concentration
-from .beyond_chance import FEWEST, first_annotations, of_each_question, sampled
+from .beyond_chance import FEWEST, of_each_question, sampled
 from .by_rule import RIGHT
 from .remembered import once_for_labels
 

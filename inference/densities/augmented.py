@@ -96,7 +96,6 @@ def augmented_draws(
     steps: Steps,
     mode: Parameters,
     n: int,
-    seed: int = 0,
     missing: float | None = None,
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Draws, bool]:
@@ -106,7 +105,6 @@ def augmented_draws(
         steps: of the story on its data, :meth:`Steps.at` the mode.
         mode: the parameters that are drawn, by site.
         n: how many draws at the most, 25 or more; fewer are taken where a density computes much.
-        seed: the same seed gives the same draws.
         missing: the share of the knowledge that is missing with the labels, from 0 to 1, where it is known.
         tell: is called with the number of steps that are done, and that of all.
     """
@@ -117,8 +115,8 @@ def augmented_draws(
     is_little = work * n_steps <= LITTLE
     n_ways = n if is_little or steps.in_leaps else max(n // KEPT, FEWEST_WAYS)
     draws: Draws = {name: np.broadcast_to(value, (n_ways, *value.shape[1:])) for name, value in one.items()}
-    rng, leap, share, found = np.random.default_rng(seed), LONGEST, 0.0, []
-    key = key_of(seed)
+    rng, leap, share, found = np.random.default_rng(0), LONGEST, 0.0, []
+    key = key_of(0)
     affordable = min(int(BOTH_ENDS / work), MOST_STEPS)
     from_both = missing is None and n_ways == n and affordable >= MOST_STEPS / 2  # fewer ways are no n draws at the end
     on_votes = (np.arange(n_ways) >= n_ways / 2) & from_both

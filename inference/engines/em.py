@@ -175,6 +175,11 @@ def solve(
         def told(number: int) -> Callable[[int, str], None]:
             return lambda done, text: bar(number * per_start + done, text)
 
+        def first(of: Model, number: int, kept: Checkpoints, key: Array, *, perturbed: bool) -> EMState:
+            if isinstance(source, InMemory):
+                return init(of, source.like, key, perturbed=perturbed, accelerated=settings.accelerate)
+            return _first_over(of, source, key, settings, told(number), kept)
+
         def climbed(of: Model, state: EMState, number: int, kept: Checkpoints) -> Solution:
             state, history = climb(EMClimber(of, settings), source, state, keep=kept, tell=told(number), after=after)
             return Solution(state.parameters, history, {"change": float(state.settled)})
@@ -182,13 +187,10 @@ def solve(
         for restart in range(settings.restarts):
             kept = keep.within(f"start {restart}")
             start_key = key if restart == 0 else jax.random.fold_in(key, restart)
-            if not isinstance(source, InMemory):
-                state = _first_over(model, source, start_key, settings, told(restart), kept)
-            elif start is not None and restart == 0:
+            if isinstance(source, InMemory) and start is not None and restart == 0:
                 state = state_at(model, source.like, start, accelerated=settings.accelerate)
             else:
-                options = {"perturbed": restart > 0, "accelerated": settings.accelerate}
-                state = init(model, source.like, start_key, **options)
+                state = first(model, restart, kept, start_key, perturbed=restart > 0)
             if in_batches:
                 tell = told(restart)
                 solutions.append(
@@ -199,10 +201,7 @@ def solve(
         best = max(solutions, key=lambda solution: solution.history[-1])
         if plain is not None:
             kept, last = keep.within("plain"), n_starts - 1
-            if isinstance(source, InMemory):
-                state = init(plain, source.like, key, accelerated=settings.accelerate)
-            else:
-                state = _first_over(plain, source, key, settings, told(last - 1), kept)
+            state = first(plain, last - 1, kept, key, perturbed=False)
             begin = start_of(model, source, key) | climbed(plain, state, last - 1, kept).parameters
             state = state_at(model, source.like, begin, accelerated=settings.accelerate)
             solutions.append(climbed(model, state, last, keep.within("from plain")))

@@ -54,9 +54,8 @@ from .fitted.averaged_labels import averaged_from_files, averaged_labels
 from .fitted.fitted import Fitted, label_posteriors
 from .fitted.modes import modes_of
 from .sources.devices import mesh_of
-from .sources.on_disk import IN_MEMORY, Files, check_draws, suited_files
+from .sources.on_disk import IN_MEMORY, Files, check_draws, refuse_whole_data, suited_files, tried
 from .sources.partitioned import Partitioned, packed_by_its_engine
-from .sources.whole_data import refuse_whole_data, tried
 
 BACKENDS = ("numpyro", "pyro")
 

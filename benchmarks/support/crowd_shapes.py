@@ -142,10 +142,58 @@ def copies(share: float, *, per_task: int = 14, n_classes: int = 3) -> Callable[
     return made
 
 
+def two_difficulties(rng: np.random.Generator) -> cp.Annotations:
+    """300 tasks × 5, 15 workers, three classes; on 35 % of the tasks all are right in .42."""
+    truth, label, given = drawn(rng, accuracies(rng, 15, 0.92, 0.03), n_tasks=300)
+    wrong = (truth[:, None] + rng.integers(1, 3, label.shape)) % 3
+    on_hard = np.where(rng.random(label.shape) < 0.42, truth[:, None], wrong)
+    return crowd(truth, np.where(rng.random((300, 1)) < 0.35, on_hard, label), given, 3)
+
+
+def misleading(rng: np.random.Generator) -> cp.Annotations:
+    """300 tasks × 5, 15 workers, three classes; of 20 % of the tasks 60 % of the annotations are of one wrong class."""
+    truth, label, given = drawn(rng, accuracies(rng, 15, 0.88, 0.05), n_tasks=300)
+    misled = (rng.random((300, 1)) < 0.2) & (rng.random(label.shape) < 0.6)
+    return crowd(truth, np.where(misled, (truth[:, None] + 1) % 3, label), given, 3)
+
+
+def one_heavy(n_classes: int) -> Callable[[np.random.Generator], cp.Annotations]:
+    """200 tasks that one worker annotates, right in .85, and 200 workers of one to three annotations, in .6 to .9."""
+
+    def made(rng: np.random.Generator) -> cp.Annotations:
+        accuracy = np.append(0.85, rng.uniform(0.6, 0.9, 200))
+        truth, label, _ = drawn(rng, accuracy, n_tasks=200, n_classes=n_classes)
+        given = rng.random(label.shape).argsort(0).argsort(0) < rng.integers(1, 4, 201)
+        given[:, 0] = True
+        return crowd(truth, label, given, n_classes)
+
+    return made
+
+
+def lazy(rng: np.random.Generator) -> cp.Annotations:
+    """300 tasks × 8, 12 workers, two classes; five abstain in half of the tasks and give one class to the others."""
+    truth, label, given = drawn(rng, accuracies(rng, 12, 0.75), n_tasks=300, per_task=8, n_classes=2)
+    label[:, :5] = np.where(rng.random((300, 5)) < 0.5, -1, 0)
+    return crowd(truth, label, given, 2)
+
+
+def twins(rng: np.random.Generator) -> cp.Annotations:
+    """120 tasks that seven judges annotate, two classes; of one of them, right in .65, two others give all the same."""
+    truth, label, given = drawn(rng, accuracies(rng, 7, 0.65, 0.05), n_tasks=120, per_task=7, n_classes=2)
+    label[:, 1:3] = label[:, :1]
+    return crowd(truth, label, given, 2)
+
+
+def rare_classes(rng: np.random.Generator) -> cp.Annotations:
+    """400 tasks × 5, 20 workers, three classes of which two have 5 % and 2 % of the tasks."""
+    return crowd(*drawn(rng, accuracies(rng, 20, 0.8, 0.06), n_tasks=400, prevalence=np.array([0.93, 0.05, 0.02])), 3)
+
+
 HEALTHY: dict[str, Callable[[np.random.Generator], cp.Annotations]] = {
     "plain": plain,
     "thin": thin,
     "rare class": rare,
+    "rare classes": rare_classes,
     "ten classes": many_classes,
     "dense": dense,
     "abstaining": abstaining,
@@ -163,4 +211,9 @@ UNTRUSTWORTHY: dict[str, Callable[[np.random.Generator], cp.Annotations]] = {
     "wrong majority": wrong_majority,
     **{f"copies {share:.0%}": copies(share) for share in (0.75, 0.85)},
     **{f"copies {share:.0%}, two classes": copies(share, per_task=7, n_classes=2) for share in (0.75, 0.85)},
+    "twins": twins,
+    "lazy": lazy,
+    "two difficulties": two_difficulties,
+    "misleading tasks": misleading,
+    **{f"one heavy worker, {k} classes": one_heavy(k) for k in (2, 4)},
 }

@@ -20,6 +20,7 @@ from ...data.description import count_text
 from ...data.questions import workers_noun
 from ...models.parts.abstaining import SITE
 from ...models.parts.kernels import FAST
+from ...models.parts.own_classes import own_of_tasks
 from ..densities.enumerated import Site, run_enumerated, site_values
 from ..densities.padded_sites import dirichlet_of, is_table
 from ..densities.prior import quick_rows
@@ -133,13 +134,15 @@ def outweighed(of: Fitted) -> Iterator[Said]:
     if not asked.any() or 2 * few.sum() < asked.sum():
         return
     shares = prior.weight[asked] / (prior.weight + given)[asked]
-    moved = float(np.median(shares * (prior.accuracy[asked] - _accuracy_by_labels(of))))
+    right = _accuracy_by_labels(of)
+    moved = float(np.median(shares * (prior.accuracy[asked] - right)))
     weight, accuracy, median = (float(np.median(x)) for x in (prior.weight, prior.accuracy, given[asked]))
+    as_right = _concentrations(of, weight, right) if abs(moved) > MOVED else {}
     yield Said(
         f"the prior outweighs the annotations of {few.sum():,} of {count_text(int(asked.sum()), noun)}: it counts like "
         f"{pseudo_annotations(weight)} a {noun} with accuracy {accuracy:.2f}, and the median {noun} gave "
         f"{median:,.0f}; accuracies are drawn to it, by {100 * moved:+.0f} points in the median",
-        _remedy(of),
+        _remedy(of, as_right),
         {
             "weight": weight,
             "accuracy": accuracy,
@@ -147,6 +150,7 @@ def outweighed(of: Fitted) -> Iterator[Said]:
             "few": few.sum(),
             "asked": asked.sum(),
             "moved": moved,
+            **as_right,
         },
         "warning" if abs(moved) > MOVED else "note",
     )
@@ -167,11 +171,33 @@ def _of_classes(fitted: Fitted) -> Fitted:
     return fitted.with_draws(draws).with_data(fitted.annotations.of_classes())
 
 
-def _remedy(fitted: Fitted) -> str:
-    """Return advice, in words, on the story's options that weaken the prior."""
+def _options(fitted: Fitted) -> list[str]:
+    """Return the story's options of which smaller ones are a weaker prior."""
     import inspect
 
-    names = [name for name in WEAKENED if name in inspect.signature(fitted.model.story).parameters]
+    return [name for name in WEAKENED if name in inspect.signature(fitted.model.story).parameters]
+
+
+def _concentrations(fitted: Fitted, weight: float, accuracy: float) -> dict[str, float]:
+    """Return options of as much weight that expect an accuracy; none of a story that does not take them."""
+    n_classes = fitted.annotations.n_classes
+    known = {"diagonal", "off_diagonal"} <= set(_options(fitted)) and own_of_tasks(fitted.annotations) is None
+    if not known or fitted.model.hyperparameters.get("history") is not None:
+        return {}
+    row = weight / n_classes
+    found = {"diagonal": row * accuracy, "off_diagonal": row * (1 - accuracy) / (n_classes - 1)}
+    return {name: float(f"{value:.2g}") for name, value in found.items()}
+
+
+def _remedy(fitted: Fitted, as_right: dict[str, float]) -> str:
+    """Return advice, in words, on the story's options that weaken the prior, or expect what the labels say."""
+    if as_right:
+        given = ", ".join(f"{name}={value:g}" for name, value in as_right.items())
+        return (
+            f"{given} expect the accuracy of the annotations by the labels; a story with fewer parameters a worker, "
+            "such as one_coin, needs fewer annotations"
+        )
+    names = _options(fitted)
     smaller = f"Smaller {' and '.join(f'{name}=' for name in names)} weaken it" if names else "A weaker prior helps"
     return f"{smaller}; a story with fewer parameters a worker, such as one_coin, needs fewer annotations"
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.benchmarks.support.crowd_shapes import HEALTHY
+from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, one_heavy
 from crowdppl.inference.findings.of_prior import exact_worker_prior, outweighed, worker_prior
 
 
@@ -140,9 +140,26 @@ def test_a_prior_that_outweighs_half_of_the_workers_is_warned_of_with_its_number
     right = heavy.posterior[np.asarray(crowd.task), np.asarray(crowd.label)].mean()
     moved = 36 / 66 * (5 / 6 - right)
     expected = {"weight": 36.0, "accuracy": 5 / 6, "annotations": 30.0, "few": 5, "asked": 5, "moved": moved}
-    assert finding.values == pytest.approx(expected, rel=1e-4)
-    assert "diagonal= and off_diagonal=" in finding.remedy
+    given = {name: finding.values[name] for name in ("diagonal", "off_diagonal")}
+    assert finding.values == pytest.approx(expected | given, rel=1e-4)
+    assert given == pytest.approx({"diagonal": 12 * right, "off_diagonal": 6 * (1 - right)}, rel=0.05)  # two digits
+    assert all(f"{name}={value:g}" in finding.remedy for name, value in given.items())
     assert not outweighed(fitted("dawid_skene", crowd, diagonal=7.0, off_diagonal=1.0))  # 27
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_with_the_options_that_the_remedy_names_nothing_is_moved_and_workers_of_few_annotations_weigh_more(n_classes):
+    annotations = one_heavy(n_classes)(np.random.default_rng(0))
+    fit = cp.fit("dawid_skene", annotations.without_gold(), progress=False)
+    (finding,) = outweighed(fit.fitted)
+    assert finding.severity == "warning"
+    options = {name: finding.values[name] for name in ("diagonal", "off_diagonal")}
+    again = cp.fit("dawid_skene", annotations.without_gold(), progress=False, **options)
+    assert "outweighed" not in {one.code for one in again.findings.warnings}
+    light = annotations.n_by_worker() < 4
+    names = annotations.workers.to_index("worker")[light]
+    before, after = (one.workers["accuracy"].reindex(names).mean() for one in (fit, again))
+    assert after > before + 0.05
 
 
 def test_a_prior_that_outweighs_fewer_than_half_of_the_workers_is_not_warned_of(crowd):

@@ -7,9 +7,11 @@ import numpy as np
 
 from ...data.description import count_text
 from ..fitted.beyond_chance import agreement, by_chance
+from ..fitted.dependence import excess_agreement
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .constant_workers import MUCH, constant_workers_of
+from .copies import copying_groups
 from .facts import listed
 from .of_crowd import HELP, crowd_of
 from .register import Labels, Said, check
@@ -17,6 +19,9 @@ from .register import Labels, Said, check
 BY_CHANCE, CLEARLY = 2.0, 3.0  # standard deviations from which agreement is beyond chance, and clearly so
 NO_MORE = 0.1  # correlation of two workers that is ruled out, by its upper limit of two standard deviations
 PROBABLE = 0.5  # that workers look at no task, from which it is warned of few annotations too
+TOGETHER = 3.5  # standard deviations of the excess of agreement given the labels, beyond which workers err together
+CORRELATED = 0.04  # and its share, near the correlation of two workers' errors
+PARTS = ("shared_error", "task_difficulty")  # by which a story allows for it
 
 
 @check("no_agreement", "crowd", needs={"workers"})
@@ -66,6 +71,37 @@ def no_agreement(of: Labels) -> Iterator[Said]:
             values,
             severity="note",
         )
+
+
+@check("err_together", "crowd", needs={"story", "workers"})
+def err_together(of: Fitted) -> Iterator[Said]:
+    """Workers who err together on some tasks, by labels of a story that says that they do not: :mod:`.dependence`.
+
+    The labels of such a story are surer than they are right: each worker who makes the common error counts as another
+    witness. A story with parameters of each task, shared errors or difficulties has an account of it, and is not asked;
+    ``"auto"`` allows for it by a share of the votes and of misled tasks. How often it is said of healthy crowds, of
+    tasks of two difficulties and of open crowds is in ``benchmarks/findings.py``.
+    """
+    allowed = any(of.model.hyperparameters.get(part) for part in PARTS) or any("task" in d for d in of.dims.values())
+    if allowed or of.annotations.scored or (crowd := crowd_of(of)) is None or crowd.knows_names:
+        return
+    if of.annotations.sides is not None or (of.annotations.abstains and of.annotations.informative):
+        return
+    if copying_groups(crowd.given):  # who errs together is known, and said
+        return
+    if crowd.given.n_annotations < crowd.given.n_workers * crowd.posterior.shape[1] ** 2:
+        return  # shares of classes that are pulled to a prior leave an excess of their own
+    share, se = excess_agreement(of.annotations, of.posterior)
+    if not np.isfinite(se) or share < CORRELATED or share < TOGETHER * se:
+        return
+    confidence = float(crowd.posterior.max(1).mean())
+    yield Said(
+        f"workers err together on some tasks, which {of.story} takes for agreement: given the labels they agree by "
+        f"{share / se:.1f} standard deviations more than independent workers would, a correlation of two workers' "
+        f"errors of {share:.2f} at the least. The labels, {confidence:.2f} sure in the mean, are right less often",
+        "'auto' allows for it, and gold labels of some tasks tell how often: cp.estimate(fit, gold)",
+        {"z": share / se, "correlation": share, "confidence": confidence},
+    )
 
 
 @check("constant_workers", "crowd", needs={"workers"})

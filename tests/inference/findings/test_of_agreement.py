@@ -269,3 +269,26 @@ def test_a_fit_of_files_says_that_it_did_not_look_at_the_crowd_where_another_eng
     assert finding.severity == "note"
     assert fit.verdict.trust == "unknown"
     assert "review" not in fit.workers
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
+def test_errors_that_workers_make_together_are_said_of_stories_that_take_them_for_independent():
+    hard = [drawn("two difficulties", seed).without_gold() for seed in range(4)]
+
+    def said(story, annotations, **options):
+        fit = cp.fit(story, annotations, progress=False, **options)
+        return [one for one in fit.findings.warnings if one.code == "err_together"]
+
+    found = [said("dawid_skene", one) for one in hard]
+    assert sum(map(bool, found)) >= 3
+    assert all(f"{one.values['correlation']:.2f}" in one.text for (one,) in filter(None, found))
+    assert not any(said("dawid_skene", one, task_difficulty=True) for one in hard[:2])
+    assert not any(said("glad", one) for one in hard[:2])
+    gold = pd.Series([hard[0].classes[int(k)] for k in drawn("two difficulties", 0).gold], list(hard[0].tasks))
+    assert not said("dawid_skene", hard[0], gold=gold)
+
+
+def test_independent_errors_are_not_taken_for_common_ones():
+    crowds = [drawn(shape, seed) for shape in ("plain", "dense", "rare class", "ten classes") for seed in range(5)]
+    fits = [cp.fit("dawid_skene", one.without_gold(), progress=False) for one in crowds]
+    assert sum("err_together" in {one.code for one in fit.findings} for fit in fits) <= 1

@@ -10,7 +10,7 @@ import pytest
 from picked_findings import codes, findings_of
 
 import crowdppl as cp
-from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, accuracies, copies, drawn
+from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, accuracies, copies, drawn, twins
 from crowdppl.benchmarks.support.crowd_shapes import crowd as crowd_of
 from crowdppl.inference.findings import copies as room
 from crowdppl.inference.findings.copies import (
@@ -124,6 +124,18 @@ def test_workers_who_give_the_same_on_all_tasks_are_copies_though_only_one_other
     (group,) = same_groups(annotations)
     assert [annotations.workers[j] for j in group.workers] == ["b", "c"]
     assert (group.within, group.n_tasks, group.question) == (1.0, 300, None)
+
+
+def test_three_judges_who_never_differ_are_copies_though_the_others_agree_by_little_more_than_chance():
+    found = [
+        [group.workers.tolist() for group in same_groups(twins(np.random.default_rng(seed)))] for seed in range(10)
+    ]
+    assert np.mean([each == [[0, 1, 2]] for each in found]) >= 0.9
+
+
+def test_three_experts_among_novices_who_err_now_and_then_are_no_copies():
+    crowds = [crowd(independent([0.99] * 3 + [0.62] * 4, seed, 1000)) for seed in range(10)]
+    assert sum(len(same_groups(one)) > 0 for one in crowds) <= 1
 
 
 def test_copies_of_one_question_are_named_with_it():

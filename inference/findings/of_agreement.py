@@ -14,6 +14,7 @@ from .constant_workers import MUCH, constant_workers_of
 from .copies import copying_groups
 from .facts import listed
 from .of_crowd import HELP, crowd_of
+from .of_time import changed_agreement
 from .register import Labels, Said, check
 
 BY_CHANCE, CLEARLY = 2.0, 3.0  # standard deviations from which agreement is beyond chance, and clearly so
@@ -87,7 +88,7 @@ def err_together(of: Fitted) -> Iterator[Said]:
         return
     if of.annotations.sides is not None or (of.annotations.abstains and of.annotations.informative):
         return
-    if copying_groups(crowd.given):  # who errs together is known, and said
+    if copying_groups(crowd.given) or changed_agreement(of):  # who errs together, or when, is known and said
         return
     if crowd.given.n_annotations < crowd.given.n_workers * crowd.posterior.shape[1] ** 2:
         return  # shares of classes that are pulled to a prior leave an excess of their own

@@ -15,6 +15,8 @@ confusion matrices expect of tasks of the class, and less the question's mean wh
 the later and the earlier tasks are compared.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -116,12 +118,7 @@ def agreement_changed(of: Labels) -> Iterator[Said]:
     Who may have changed otherwise than the others, with a tail below :data:`PERHAPS`, is left out.
     ``benchmarks/over_time.py`` measures how often it is said, wrongly too, and how much too sure the labels then are.
     """
-    crowd, tables = crowd_of(of), tables_of(of)
-    if crowd is None or tables is None or crowd.given.when is None:
-        return
-    found = halves(crowd.given, crowd.posterior, tables)
-    pairs = agreement(crowd.given, crowd.posterior, tables, without=found.workers[found.tail < PERHAPS])
-    if pairs is None or pairs.tail >= TAIL_OF_ALL or abs(pairs.change) < FAR:
+    if (pairs := changed_agreement(of)) is None:
         return
     early, late = pairs.shares
     worse, better = ("since", "before") if pairs.change < 0 else ("before", "since")
@@ -134,6 +131,16 @@ def agreement_changed(of: Labels) -> Iterator[Said]:
         {"since": pairs.since, "agreement": list(pairs.shares), "change": pairs.change},
         "note",
     )
+
+
+def changed_agreement(of: Labels) -> Agreement | None:
+    """The agreement of the earlier and the later tasks where it is not the same; None where it is or cannot be told."""
+    crowd, tables = crowd_of(of), tables_of(of)
+    if crowd is None or tables is None or crowd.given.when is None:
+        return None
+    found = halves(crowd.given, crowd.posterior, tables)
+    pairs = agreement(crowd.given, crowd.posterior, tables, without=found.workers[found.tail < PERHAPS])
+    return None if pairs is None or pairs.tail >= TAIL_OF_ALL or abs(pairs.change) < FAR else pairs
 
 
 class Agreement(NamedTuple):

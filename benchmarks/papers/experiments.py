@@ -19,6 +19,7 @@ EXPERIMENTS = {
     "conal-real": "conal_real",
     "dasc": "dasc",
     "dasc-published": "dasc_published",
+    "dasc-best": "dasc_best",
     "dasc-sparsity": "dasc_sparsity",
 }
 """The module that has each as its `EXPERIMENT`."""

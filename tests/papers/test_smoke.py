@@ -14,6 +14,7 @@ from crowdppl.benchmarks.papers import (
     cmm_simulated,
     conal_real,
     dasc,
+    dasc_best,
     dasc_published,
     dasc_sparsity,
 )
@@ -51,6 +52,9 @@ def _little(monkeypatch):
     monkeypatch.setattr(dasc_sparsity, "ROUNDS_HERE", 1)
     monkeypatch.setattr(dasc_published, "ROUNDS", 1)
     monkeypatch.setattr(dasc_published, "A_ROUND", dict.fromkeys(("labelme", "music"), 20))
+    monkeypatch.setattr(dasc_best, "A_ROUND", dict.fromkeys(("labelme", "music"), 20))
+    for number in ("ROUNDS", "EPOCHS", "NETWORKS"):
+        monkeypatch.setattr(dasc_best, number, 1)
     for option, value in {"epochs": 1, "batch_size": 20}.items():
         monkeypatch.setitem(dasc_published.AS_PUBLISHED, option, value)
     monkeypatch.setitem(cmm_labelme.PROTOCOLS, "paper's", {"epochs": 1, "network_rate": 1e-3})

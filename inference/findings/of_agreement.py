@@ -81,7 +81,8 @@ def err_together(of: Fitted) -> Iterator[Said]:
     The labels of such a story are surer than they are right: each worker who makes the common error counts as another
     witness. A story with parameters of each task, shared errors or difficulties has an account of it, and is not asked;
     ``"auto"`` allows for it by a share of the votes and of misled tasks. How often it is said of healthy crowds, of
-    tasks of two difficulties and of open crowds is in ``benchmarks/findings.py``.
+    tasks of two difficulties and of open crowds is in ``benchmarks/findings.py``. Its threshold was chosen with the
+    accuracy and confidence of open crowds in view, and not with each left out.
     """
     allowed = any(of.model.hyperparameters.get(part) for part in PARTS) or any("task" in d for d in of.dims.values())
     if allowed or of.annotations.scored or (crowd := crowd_of(of)) is None or crowd.knows_names:

@@ -9,44 +9,42 @@ import typer
 from ..data.atomic import check_new_file, whole_file
 from . import options
 from .advice import for_the_shell
-from .arguments import check_input, holds_saved, read_annotations
+from .arguments import check_input, read_annotations
 from .request import Request, takes_request
 from .terminal import frame_table, plain_messages, stdout
+
+OF_A_FIT = ("file", "metric", "interval", "seed", "out")
+"""The parameters that a saved fit takes."""
 
 
 @partial(
     takes_request, more="Or the folder of a saved fit, which adds what it says of agreement.", of=options.ANNOTATIONS
 )
 def agreement(
+    context: typer.Context,
     metric: Annotated[
         str | None,
-        typer.Option(
-            metavar="nominal|ordinal|interval",
-            help="How far apart two classes are.",
-            show_default="as the kind of the labels says",
+        options.option(
+            "How far apart two classes are.", "nominal|ordinal|interval", default="as the kind of the labels says"
         ),
     ] = None,
-    interval: Annotated[float, typer.Option(metavar="MASS", help="Mass of the intervals, between 0 and 1.")] = 0.9,
-    seed: Annotated[int, typer.Option(metavar="SEED", help="Of the resamples.", min=0)] = 0,
+    interval: Annotated[float, options.option("Mass of the intervals, between 0 and 1.", "MASS")] = 0.9,
+    seed: Annotated[int, options.option("Of the resamples.", "SEED", min=0)] = 0,
     *,
     request: Request,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE.csv", help="Write all figures to a new file.")
-    ] = None,
+    out: Annotated[Path | None, options.out("Write all figures to a new file.", "FILE.csv", None)] = None,
 ) -> None:
     """Measure the workers' agreement: alpha, kappa and AC with bootstrap intervals, by class, worker and pair."""
     with plain_messages():
-        if out is not None:
-            check_new_file(out, (".csv",))
-        is_saved = holds_saved(Path(request.file))
-        check_input(request, saved=is_saved)
+        check_new_file(out, (".csv",))
+        check_input(request, context, OF_A_FIT)
         from rich.text import Text
 
         from .. import agreement as measured
         from .. import load_fit
         from ..data.harmless_csv import write_csv
 
-        fit = load_fit(request.file) if is_saved else None
+        fit = None if request.saved is None else load_fit(request.saved)
         annotations = read_annotations(request) if fit is None else fit.annotations
         found = measured(annotations, fit, metric=metric, interval=interval, seed=seed)
         console = stdout()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..data.errors import AnnotationError, UnknownNameError, nearest
 from ..data.text_files import check_columns, read_header, suffix_of
 from .advice import for_the_shell
-from .request import Request
+from .request import Request, holds_saved
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,8 +40,6 @@ PRIORS = ("Prevalence", "SmoothPrevalence", "CorrelatedQuestions", "BradleyTerry
 TEXT = (".csv", ".tsv", ".txt")  # suffixes of files that have a header
 ROLES = ("task", "worker", "label", "count", "seconds", "when")
 STANDARD_INPUT = "-"
-SAVED = "manifest.json"
-"""The file that is in each folder of a saved fit."""
 LOGS = "of inspect_ai, lm-evaluation-harness, promptfoo, OpenAI evals, deepeval or langfuse"
 ACCEPTED = (
     "a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines), an export of an annotation tool, a folder of logs or of "
@@ -49,22 +47,8 @@ ACCEPTED = (
 )
 
 
-def holds_saved(path: Path) -> bool:
-    """Return whether a path is the folder of a fit, a baseline or an average of stories, as ``fit.save`` writes it."""
-    return path.is_dir() and (path / SAVED).is_file()
-
-
-def refuse_options_of_a_fit(context: typer.Context, folder: str, taken: Collection[str]) -> None:
-    """Refuse options of reading and fitting annotations beside a fit that is saved.
-
-    Args:
-        context: of the command.
-        folder: of the fit.
-        taken: the parameters that the command takes of a saved fit.
-
-    Raises:
-        AnnotationError: there is one, whatever its value.
-    """
+def _refuse_options_of_a_fit(context: typer.Context, folder: str, taken: Collection[str]) -> None:
+    """Refuse options of reading and fitting annotations beside a fit that is saved, whatever their values."""
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
         if parameter.name not in taken and source is not None and source.name == "COMMANDLINE":
@@ -74,18 +58,22 @@ def refuse_options_of_a_fit(context: typer.Context, folder: str, taken: Collecti
             )
 
 
-def check_input(request: Request, *, saved: bool = False) -> None:
+def check_input(request: Request, context: typer.Context | None = None, of_a_fit: Collection[str] = ()) -> None:
     """Refuse what can be refused before JAX and pandas are imported, which takes seconds.
 
     Args:
         request: what was asked for.
-        saved: whether it is of a saved fit, in place of annotations.
+        context: of the command, where it takes a saved fit in place of annotations.
+        of_a_fit: the parameters that the command takes of a saved fit.
 
     Raises:
         AnnotationError: a file is not there, the file of annotations has no such column, or options cannot be given
-            together.
+            together, or beside a saved fit.
         ValueError: a setting is no pair, or is given elsewhere.
     """
+    saved = None if context is None else request.saved
+    if context is not None and saved is not None:
+        _refuse_options_of_a_fit(context, saved, of_a_fit)
     for pair in request.settings or []:
         _name_and_text(pair)
     if request.no_worker and request.worker is not None:
@@ -95,7 +83,7 @@ def check_input(request: Request, *, saved: bool = False) -> None:
     for option, file in tables:
         if file is not None and not file.is_file():
             raise AnnotationError(f"{option}: there is no file {file}{similar(file)}")
-    if request.file == STANDARD_INPUT or saved:
+    if request.file == STANDARD_INPUT or saved is not None:
         return
     path = Path(request.file)
     named, suffix = request.column_options, suffix_of(path)

@@ -15,7 +15,7 @@ from .. import __version__
 from ..data.errors import AnnotationError, check_name
 from . import options
 from .agreement_command import agreement
-from .arguments import SAVED, check_input, parse_settings, read_annotations, read_probabilities
+from .arguments import check_input, parse_settings, read_annotations, read_probabilities
 from .estimate_command import estimate
 from .judge_command import judge
 from .next_annotations_command import next_annotations, next_comparisons
@@ -31,7 +31,7 @@ from .output import (
     write_results,
 )
 from .report_command import report
-from .request import CommandWithSettings, Request, takes_request
+from .request import SAVED, CommandWithSettings, Request, takes_request
 from .stream import saying_how_to_go_on, scan_of
 from .terminal import doing, frame_table, plain_messages, show_result, starting, stdout
 from .update_command import update
@@ -83,12 +83,12 @@ def main(
 def fit(
     story: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Story, that is a model of how workers annotate (see crowdppl stories); auto fits Dawid and "
-            "Skene's with errors that workers share, or groups of workers where none is named, and averages its labels "
-            "with the votes.",
-            show_default="dawid_skene, and auto with --preferences",
+        options.option(
+            "Story, that is a model of how workers annotate (see crowdppl stories); auto fits Dawid and Skene's with "
+            "errors that workers share, or groups of workers where none is named, and averages its labels with the "
+            "votes.",
+            "NAME",
+            default="dawid_skene, and auto with --preferences",
             rich_help_panel=options.FIT,
         ),
     ] = None,
@@ -100,10 +100,7 @@ def fit(
     every: str | None = None,
     resume: bool = False,
     *,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", metavar="DIR", help="New folder for the results.", rich_help_panel=options.OUTPUT),
-    ] = Path("crowdppl-fit"),
+    out: Annotated[Path, options.out("New folder for the results.", "DIR")] = Path("crowdppl-fit"),
     request: Request,
     overwrite: bool = False,
     to: list[str] | None = None,
@@ -175,9 +172,7 @@ app.command("next-comparisons")(next_comparisons)
 
 @app.command("demo")
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the files.")] = Path(
-        "crowdppl-demo"
-    ),
+    out: Annotated[Path, options.out("Folder for the files.", "DIR", None)] = Path("crowdppl-demo"),
 ) -> None:
     """Fit the annotations of Dawid and Skene's five anaesthetists by EM, SVI and NUTS and compare them, in a minute."""
     with plain_messages():

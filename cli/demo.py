@@ -75,8 +75,8 @@ def run_demo(out: Path, console: Console) -> None:
     _show_prevalence(fits, console)
     _show_uncertain(fits, annotations, console)
     _show_workers(fits, console)
-    console.print(Text("\nFiles of the fit by NUTS:", style="bold"))
-    show_files({os.path.join(out, name): content for name, content in files.items()}, console)
+    written = {os.path.join(out, name): content for name, content in files.items()}
+    show_files(written, console, "Files of the fit by NUTS:")
     console.print(Text("\nNext, with your own table of tasks, workers and labels:", style="bold"))
     console.print(Text("crowdppl fit your.csv --out results", style="cyan"))
 

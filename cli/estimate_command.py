@@ -7,6 +7,7 @@ import typer
 
 from ..data.atomic import check_new_file, whole_file
 from ..data.errors import AnnotationError, check_name
+from . import options
 from .advice import for_the_shell
 from .arguments import similar
 from .terminal import frame_table, plain_messages, stdout
@@ -30,34 +31,29 @@ def estimate(
     ],
     method: Annotated[
         str,
-        typer.Option(
-            metavar="|".join(METHODS),
-            help="Prediction-powered inference; Rogan and Gladen's estimate, for gold labels drawn within each class; "
-            "or the gold labels alone.",
+        options.option(
+            "Prediction-powered inference; Rogan and Gladen's estimate, for gold labels drawn within each class; or "
+            "the gold labels alone.",
+            "|".join(METHODS),
         ),
     ] = "ppi",
     of: Annotated[
         str,
-        typer.Option(
-            metavar="tasks|population",
-            help="Whose accuracy and shares: those of these tasks, or of the population they were drawn from.",
+        options.option(
+            "Whose accuracy and shares: those of these tasks, or of the population they were drawn from.",
+            "tasks|population",
         ),
     ] = "tasks",
     width: Annotated[
         float | None,
-        typer.Option(
-            metavar="W", help="Say how many gold labels it takes until intervals are at most this wide, such as 0.1."
-        ),
+        options.option("Say how many gold labels it takes until intervals are at most this wide, such as 0.1.", "W"),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE.csv", help="Write the table to a new file.")
-    ] = None,
+    out: Annotated[Path | None, options.out("Write the table to a new file.", "FILE.csv", None)] = None,
 ) -> None:
     """Estimate the accuracy of a fit's labels and the prevalence of the classes from a few gold labels."""
     with plain_messages(str(folder)):
         check_name("value of --method", method, METHODS)
-        if out is not None:
-            check_new_file(out, (".csv",))
+        check_new_file(out, (".csv",))
         if not gold.is_file():
             raise AnnotationError(f"there is no file {gold}{similar(gold)}")
         from rich.text import Text

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..data.atomic import check_new_file
+from ..data.errors import AnnotationError
 from . import options
 from .advice import for_the_shell
-from .arguments import check_input, holds_saved, parse_settings, read_annotations, refuse_options_of_a_fit
+from .arguments import check_input, parse_settings, read_annotations, read_probabilities
 from .request import Request, takes_request
-from .terminal import doing, frame_table, plain_messages, show_files, starting, stdout
+from .terminal import doing, frame_table, plain_messages, show_files, starting, stdout, written_in
 
 if TYPE_CHECKING:
     from .. import Panel
@@ -30,51 +31,44 @@ OF_A_FIT = ("file", "gold", "seed", "quiet", "system", "positive", "out", "json"
 @partial(takes_request, more="Or a folder of logs of evaluations, or of a saved fit.")
 def judge(
     context: typer.Context,
-    story: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="As for crowdppl fit.", rich_help_panel=options.FIT),
-    ] = "auto",
+    story: str = "auto",
     system: Annotated[
         str | None,
-        typer.Option(
-            metavar="COL",
-            help="Column of the systems that were judged, which are ranked.",
-            show_default="of logs, the model that answered",
+        options.option(
+            "Column of the systems that were judged, which are ranked.",
+            "COL",
+            default="of logs, the model that answered",
             rich_help_panel=options.ANNOTATIONS,
         ),
     ] = None,
     positive: Annotated[
         str | None,
-        typer.Option(
-            metavar="CLASS",
-            help="Of classes without an order, the one whose share is a system's score.",
-            show_default="found by its name, else the last",
+        options.option(
+            "Of classes without an order, the one whose share is a system's score.",
+            "CLASS",
+            default="found by its name, else the last",
             rich_help_panel=options.ANNOTATIONS,
         ),
     ] = None,
     *,
     request: Request,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE.html", help="Write the page.", rich_help_panel=options.OUTPUT),
-    ] = None,
+    out: Annotated[Path | None, options.out("Write the page.", "FILE.html")] = None,
     json: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE.json", help="Write all figures.", rich_help_panel=options.OUTPUT),
+        Path | None, options.option("Write all figures.", "FILE.json", rich_help_panel=options.OUTPUT)
     ] = None,
     title: str | None = None,
 ) -> None:
     """Weigh a panel of judges: who is right, who copies whom, whom to drop, how many human labels would settle it."""
     began = time.perf_counter()
-    saved = holds_saved(Path(request.file))
-    folder = request.file if saved else None
+    folder = request.saved
     with plain_messages(folder):
-        for file, suffixes in ((out, (".html", ".htm")), (json, (".json",))):
-            if file is not None:
-                check_new_file(file, suffixes)
-        if saved:
-            refuse_options_of_a_fit(context, request.file, OF_A_FIT)
-        check_input(request, saved=saved)
+        check_new_file(out, (".html", ".htm"))
+        check_new_file(json, (".json",))
+        check_input(request, context, OF_A_FIT)
+        if request.use_gold:
+            raise AnnotationError(
+                "--use-gold: the judges are judged by the gold labels, which no fit is told; leave it out"
+            )
         with starting(request):
             from .. import CrowdWarning, load_fit
             from .. import judge as weigh
@@ -82,11 +76,14 @@ def judge(
 
             settings = parse_settings(request.settings or [], story, "em")
         with doing(f"reading {request.file}", request):
-            source: Any = load_fit(request.file) if saved else read_annotations(request)
-            systems = systems_of(source.annotations if saved else source, system, request.file)
+            source: Any = read_annotations(request) if folder is None else load_fit(folder)
+            systems = systems_of(source if folder is None else source.annotations, system, request.file)
         with doing("weighing the judges", request):
-            given = {} if saved else {"story": story, "progress": request.shows_progress, **settings}
-            gold = request.gold if saved else None  # of annotations that are read they have it
+            given: dict[str, Any] = {}
+            if folder is None:
+                given = {"story": story, "progress": request.shows_progress, "classifier": request.classifier}
+                given |= read_probabilities(request, source) | settings
+            gold = request.gold if folder else None  # of annotations that are read they have it
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CrowdWarning)  # they are among the alerts
                 panel = weigh(source, gold, system=systems, positive=positive, seed=request.seed, **given)
@@ -97,9 +94,8 @@ def judge(
             files[str(panel.report(out, title=title))] = "judges, copies, agreement, systems, labels"
         if json is not None:
             files[str(panel.write_json(json))] = "all figures"
-        if files and not request.quiet:
-            stdout().print(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold")
-            show_files(files, stdout())
+        if not request.quiet:
+            show_files(files, stdout(), written_in(began))
 
 
 def _show(panel: Panel, folder: str | None) -> None:

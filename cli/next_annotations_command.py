@@ -14,10 +14,10 @@ import typer
 from ..data.atomic import check_new_file
 from ..data.errors import AnnotationError, nearest
 from . import options
-from .arguments import holds_saved
-from .next_gold_command import saved_or_new_fit, write_to_fill_in
+from .fitting import saved_or_new_fit
+from .next_gold_command import write_to_fill_in
 from .request import Request, takes_request
-from .terminal import frame_table, plain_messages, show_files, stdout
+from .terminal import frame_table, plain_messages, show_files, stdout, written_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,30 +29,23 @@ OF_A_FIT = ("file", "seed", "quiet", "n", "ask", "ask_all", "per_task", "most_pe
 WHO = "Who may be asked"
 PAIR = ("left", "right")
 MORE = "Or the folder of a saved fit."
-Story = Annotated[
-    str, typer.Option(metavar="NAME", help="Of annotations, as for crowdppl fit.", rich_help_panel=options.FIT)
-]
 Ask = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="WORKER",
-        help="A worker who may be asked; may be given several times.",
-        show_default="a typical worker, who is not named",
+    options.option(
+        "A worker who may be asked; may be given several times.",
+        "WORKER",
+        default="a typical worker, who is not named",
         rich_help_panel=WHO,
     ),
 ]
 AskAll = Annotated[
-    bool, typer.Option("--ask-all", help="Any worker of the annotations may be asked.", rich_help_panel=WHO)
+    bool, options.option("Any worker of the annotations may be asked.", None, "--ask-all", rich_help_panel=WHO)
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE.csv",
-        help="Write them to a new file, with an empty column label to fill in, whose rows can be added to the "
-        "annotations.",
-        rich_help_panel=options.OUTPUT,
+    options.out(
+        "Write them to a new file, with an empty column label to fill in, whose rows can be added to the annotations.",
+        "FILE.csv",
     ),
 ]
 
@@ -60,20 +53,16 @@ Out = Annotated[
 @partial(takes_request, more=MORE)
 def next_annotations(
     context: typer.Context,
-    story: Story = "auto",
+    story: str = "auto",
     method: str = "em",
     *,
     request: Request,
-    n: Annotated[int, typer.Option("--n", "-n", metavar="N", help="How many annotations to ask for.", min=1)] = 20,
+    n: Annotated[int, options.option("How many annotations to ask for.", "N", "--n", "-n", min=1)] = 20,
     ask: Ask = None,
     ask_all: AskAll = False,
-    per_task: Annotated[
-        int,
-        typer.Option(metavar="N", help="How often one task may be asked for, at the most.", min=1),
-    ] = 1,
+    per_task: Annotated[int, options.option("How often one task may be asked for, at the most.", "N", min=1)] = 1,
     most_per_worker: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="How often a worker may be asked, at the most.", min=1, rich_help_panel=WHO),
+        int | None, options.option("How often a worker may be asked, at the most.", "N", min=1, rich_help_panel=WHO)
     ] = None,
     out: Out = None,
 ) -> None:
@@ -100,11 +89,11 @@ def next_annotations(
 @partial(takes_request, more=MORE)
 def next_comparisons(
     context: typer.Context,
-    story: Story = "dawid_skene",
+    story: str = "dawid_skene",
     method: str = "em",
     *,
     request: Request,
-    n: Annotated[int, typer.Option("--n", "-n", metavar="N", help="How many comparisons to ask for.", min=1)] = 20,
+    n: Annotated[int, options.option("How many comparisons to ask for.", "N", "--n", "-n", min=1)] = 20,
     ask: Ask = None,
     ask_all: AskAll = False,
     out: Out = None,
@@ -135,12 +124,11 @@ def _asking(
 ) -> Iterator[tuple[Fit, list[Any] | None, Any]]:
     """The fit, those of its workers who may be asked, and what shows a table and writes it to be filled in."""
     began = time.perf_counter()
-    with plain_messages(request.file if holds_saved(Path(request.file)) else None):
+    with plain_messages(request.saved):
         if ask and ask_all:
             raise AnnotationError("--ask-all asks any worker; leave it out, or --ask")
-        if out is not None:
-            check_new_file(out, (".csv",))
-        fit = saved_or_new_fit(context, request, story, method, OF_A_FIT)
+        check_new_file(out, (".csv",))
+        fit = saved_or_new_fit(context, request, [story], method, OF_A_FIT)
 
         def show(found: pd.DataFrame, keys: list[str]) -> None:
             front = [name for name in keys if name in found]
@@ -157,8 +145,8 @@ def _asking(
             if out is not None:
                 write_to_fill_in(found, [*keys, "label"], out)
                 if not request.quiet:
-                    stdout().print(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold")
-                    show_files({str(out): "what to ask for, with a column label to fill in"}, stdout())
+                    written = {str(out): "what to ask for, with a column label to fill in"}
+                    show_files(written, stdout(), written_in(began))
 
         yield fit, _workers(fit, ask, ask_all=ask_all), show
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,24 +15,13 @@ from ..data.atomic import check_new_file, whole_file
 from ..data.errors import AnnotationError
 from ..data.text_files import read_header, suffix_of
 from . import options
-from .arguments import (
-    TEXT,
-    check_input,
-    holds_saved,
-    parse_settings,
-    read_annotations,
-    read_table,
-    refuse_options_of_a_fit,
-    separator,
-    similar,
-)
+from .arguments import TEXT, read_table, separator, similar
+from .fitting import saved_or_new_fit
 from .request import Request, takes_request
-from .terminal import doing, frame_table, plain_messages, show_files, starting, stdout
+from .terminal import frame_table, plain_messages, show_files, stdout, written_in
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from .. import Fit
 
 OF_A_FIT = ("file", "seed", "quiet", "n", "out", "page", "content", "task")
 """The parameters that a saved fit takes; the column of tasks is that of the content."""
@@ -41,55 +30,48 @@ OF_A_FIT = ("file", "seed", "quiet", "n", "out", "page", "content", "task")
 @partial(takes_request, more="Or the folder of a saved fit.")
 def next_gold(
     context: typer.Context,
-    story: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Of annotations, as for crowdppl fit.", rich_help_panel=options.FIT),
-    ] = "auto",
+    story: str = "auto",
     method: str = "em",
     *,
     request: Request,
-    n: Annotated[int, typer.Option("--n", "-n", metavar="N", help="How many tasks to name.", min=1)] = 20,
+    n: Annotated[int, options.option("How many tasks to name.", "N", "--n", "-n", min=1)] = 20,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE.csv",
-            help="Write the tasks to a new file, with an empty column label to fill in: GOLD of crowdppl estimate, and "
+        options.out(
+            "Write the tasks to a new file, with an empty column label to fill in: GOLD of crowdppl estimate, and "
             "--gold of crowdppl fit.",
-            rich_help_panel=options.OUTPUT,
+            "FILE.csv",
         ),
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.html",
-            help="Write a page to label the tasks on, by mouse or keyboard, which saves gold.csv; without network.",
+        options.option(
+            "Write a page to label the tasks on, by mouse or keyboard, which saves gold.csv; without network.",
+            "FILE.html",
             rich_help_panel=options.OUTPUT,
         ),
     ] = None,
     content: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="What the tasks are, for the page: a .csv, .tsv or .parquet file with a column of tasks, and text, or "
+        options.option(
+            "What the tasks are, for the page: a .csv, .tsv or .parquet file with a column of tasks, and text, or "
             "paths of pictures beside the file, in others.",
-            show_default="other columns of the annotations' file",
+            "FILE",
+            default="other columns of the annotations' file",
             rich_help_panel=options.OUTPUT,
         ),
     ] = None,
 ) -> None:
     """Name the tasks whose true labels are worth knowing: half at random, half where the fit's stories disagree."""
     began = time.perf_counter()
-    with plain_messages(request.file if holds_saved(Path(request.file)) else None):
-        for file, suffixes in ((out, (".csv",)), (page, (".html", ".htm"))):
-            if file is not None:
-                check_new_file(file, suffixes)
+    with plain_messages(request.saved):
+        check_new_file(out, (".csv",))
+        check_new_file(page, (".html", ".htm"))
         if content is not None and page is None:
             raise AnnotationError("--content is shown on the page; give --page FILE.html too")
         if content is not None and not content.is_file():
             raise AnnotationError(f"--content: there is no file {content}{similar(content)}")
-        fit = saved_or_new_fit(context, request, story, method, OF_A_FIT)
+        fit = saved_or_new_fit(context, request, [story], method, OF_A_FIT)
         from .. import gold_page
         from .. import next_gold as tasks_to_check
 
@@ -104,34 +86,8 @@ def next_gold(
         if out is not None:
             write_to_fill_in(found, ["task", "label"], out)
             files[str(out)] = "the tasks to label"
-        if files and not request.quiet:
-            stdout().print(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold")
-            show_files(files, stdout())
-
-
-def saved_or_new_fit(
-    context: typer.Context, request: Request, story: str, method: str, of_a_fit: Collection[str]
-) -> Fit:
-    """Return the fit of a folder, or one of a story to annotations.
-
-    Args:
-        context: of the command.
-        request: of which the file is either.
-        story: of a new fit.
-        method: likewise.
-        of_a_fit: the parameters that a saved fit takes.
-    """
-    saved = holds_saved(Path(request.file))
-    if saved:
-        refuse_options_of_a_fit(context, request.file, of_a_fit)
-    check_input(request, saved=saved)
-    with starting(request):
-        from .. import fit, load_fit
-    with doing(f"reading {request.file}", request):
-        if saved:
-            return load_fit(request.file)
-        settings = parse_settings(request.settings or [], story, method)
-        return fit(story, read_annotations(request), method=method, **request.shared_options, **settings)
+        if not request.quiet:
+            show_files(files, stdout(), written_in(began))
 
 
 def _own_table(request: Request) -> Path | None:

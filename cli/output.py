@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..data.atomic import whole_folder
 from ..data.errors import AnnotationError, StorageError, warn
 from ..data.text_files import suffix_of
-from .arguments import SAVED
-from .request import Request
+from .request import SAVED, Request
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,6 +18,14 @@ from typer.core import TyperCommand
 from ..data.errors import nearest
 from .options import FILE, FOLDER, OPTIONS
 
+SAVED = "manifest.json"
+"""The file that is in each folder of a saved fit."""
+
+
+def holds_saved(path: Path) -> bool:
+    """Return whether a path is the folder of a fit, a baseline or an average of stories, as ``fit.save`` writes it."""
+    return path.is_dir() and (path / SAVED).is_file()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -64,6 +72,11 @@ class Request:
     seed: int = 0
     settings: list[str] | None = None
     quiet: bool = False
+
+    @property
+    def saved(self) -> str | None:
+        """The folder of a saved fit, where it stands in the place of annotations; else None."""
+        return self.file if holds_saved(Path(self.file)) else None
 
     @property
     def is_several(self) -> bool:

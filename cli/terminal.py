@@ -141,8 +141,7 @@ def show_result(
         for table in frame_tables(frame, name):
             console.print()
             console.print(table)
-    console.print(Text(f"\nWritten in {time.perf_counter() - began:.1f} s:", style="bold"))
-    show_files(files, console)
+    show_files(files, console, written_in(began))
 
 
 def show_verdict(result: Fit, console: Console, folder: str | None, content: str = "") -> None:
@@ -321,11 +320,19 @@ def _cell(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def show_files(files: Mapping[str, str], console: Console) -> None:
-    """Print the paths of files, and what is in each."""
+def written_in(began: float) -> str:
+    """Return the heading of files that were written since a time by `time.perf_counter`."""
+    return f"Written in {time.perf_counter() - began:.1f} s:"
+
+
+def show_files(files: Mapping[str, str], console: Console, heading: str) -> None:
+    """Print a heading, the paths of files, and what is in each; nothing where there are none."""
     from rich.table import Table
     from rich.text import Text
 
+    if not files:
+        return
+    console.print(Text(f"\n{heading}", style="bold"))
     table = Table.grid(padding=(0, 2))
     table.add_column(overflow="fold")
     table.add_column(overflow="fold")

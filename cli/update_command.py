@@ -10,9 +10,9 @@ import typer
 
 from ..data.errors import AnnotationError
 from . import options
-from .arguments import check_input, holds_saved, read_annotations, similar
+from .arguments import check_input, read_annotations, similar
 from .output import output_folder, write_results
-from .request import Request, takes_request
+from .request import Request, holds_saved, takes_request
 from .terminal import doing, plain_messages, show_result, starting
 
 
@@ -24,19 +24,16 @@ def update(
     request: Request,
     gold: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Known true labels to use from now on, beside those that the fit has used: a file with the columns "
-            "task and label.",
+        options.option(
+            "Known true labels to use from now on, beside those that the fit has used: a file with the columns task "
+            "and label.",
+            "FILE",
             rich_help_panel=options.KNOWN,
         ),
     ] = None,
     features: Path | None = None,
     *,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", metavar="DIR", help="New folder for the results.", rich_help_panel=options.OUTPUT),
-    ] = Path("crowdppl-fit"),
+    out: Annotated[Path, options.out("New folder for the results.", "DIR")] = Path("crowdppl-fit"),
     overwrite: bool = False,
     plot: bool = False,
     quiet: bool = False,

@@ -118,16 +118,18 @@ def _told_of(part: Path, path: Path) -> Iterator[None]:
         raise StorageError(f"{path} cannot be written: {os.strerror(error.errno)}") from error
 
 
-def check_new_file(path: str | os.PathLike[str], suffixes: tuple[str, ...] = ()) -> None:
+def check_new_file(path: str | os.PathLike[str] | None, suffixes: tuple[str, ...] = ()) -> None:
     """Refuse a path that no file can be written to, before anything is computed for it.
 
     Args:
-        path: where a file shall be written; it may exist.
+        path: where a file shall be written; it may exist. None where none shall be.
         suffixes: the suffixes that the file may have, such as `(".html", ".htm")`; any where none are given.
 
     Raises:
         StorageError: the path has another suffix or is a folder, or its folder does not exist or cannot be written to.
     """
+    if path is None:
+        return
     path = Path(path)
     if path.is_dir():
         example = path / f"report{suffixes[0] if suffixes else ''}"

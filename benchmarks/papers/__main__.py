@@ -119,8 +119,7 @@ def _show(each: Experiment, out: Path, seeds: int, files: dict[str, str]) -> Non
             console.print(Text(f"  Rule: {rule}", style="dim"))
     if each.notes:
         console.print(Text(f"\n{each.notes}", style="dim"))
-    console.print(Text("\nFiles:", style="bold"))
-    show_files({str(out / each.name / name): what for name, what in files.items()}, console)
+    show_files({str(out / each.name / name): what for name, what in files.items()}, console, "Files:")
 
 
 def _unstored(each: Experiment, out: Path) -> str | None:

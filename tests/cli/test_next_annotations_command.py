@@ -92,3 +92,21 @@ def test_what_they_cannot_use_is_refused_with_what_would_do(saved, tmp_path):
 def test_options_of_a_new_fit_are_refused_beside_a_saved_one(saved, command):
     assert "leave out --story, or give the annotations" in refused(command, saved / "fit", "--story", "auto")
     assert "leave out --label, or give the annotations" in refused(command, saved / "fit", "--label", "mark")
+
+
+def test_columns_are_refused_beside_a_saved_fit_whose_agreement_is_asked(saved):
+    assert "leave out --task, or give the annotations" in refused("agreement", saved / "fit", "--task", "item")
+
+
+@pytest.mark.parametrize("command", ["next-annotations", "next-gold", "judge"])
+def test_a_fit_that_names_tasks_reads_the_models_probabilities(saved, tmp_path, command):
+    cp.load_fit(saved / "fit").annotations.to_frame().to_csv(tmp_path / "marks.csv", index=False)
+    (tmp_path / "gpt.csv").write_text("task,perhaps\n0,1\n")
+    options = ("--story", "one_coin", "--probabilities", tmp_path / "gpt.csv")
+    assert "'perhaps' is no class" in refused(command, tmp_path / "marks.csv", *options)
+
+
+def test_a_panel_is_not_told_the_gold_labels(saved, tmp_path):
+    cp.load_fit(saved / "fit").annotations.to_frame().to_csv(tmp_path / "marks.csv", index=False)
+    pd.DataFrame({"task": [0, 1], "label": [0, 1]}).to_csv(tmp_path / "gold.csv", index=False)
+    assert "--use-gold" in refused("judge", tmp_path / "marks.csv", "--gold", tmp_path / "gold.csv", "--use-gold")

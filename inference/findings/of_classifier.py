@@ -33,6 +33,7 @@ MOST_TASKS = 2000  # that the rule is fitted on, evenly spread over the data
 MOST_NUMBERS = 20_000_000  # of features in all of these
 PENALTIES = np.logspace(-3, 3, 13)  # of the rule, in units of the mean squared length of a task's features
 UNUSUAL = 10.0  # root mean square of the features, or one over it, from which on their scale is told
+UNEQUAL = 20.0  # the largest feature's root mean square over the median one's, from which on it is told
 PERHAPS = 2.0  # standard errors above chance from which on the rule may tell something
 CENTRES = 300  # tasks by the distance to which the smooth rule goes
 CLEARLY = 3.0  # standard errors by which the rule has to be better than chance and than the classifier
@@ -180,11 +181,13 @@ def _nearness(x: np.ndarray) -> np.ndarray:
 
 
 def _scale_told(x: np.ndarray) -> str:
-    """Advice to scale features so large or small that a network's first steps go astray; else an empty text."""
-    scale = float(np.sqrt(np.mean(np.square(x, dtype=float))))
-    if 1 / UNUSUAL <= scale <= UNUSUAL:
+    """Advice to scale features that are large or small, or far larger than others, where first steps go astray."""
+    size = np.sqrt(np.mean(np.square(x.reshape(len(x), -1), dtype=float), axis=0))
+    scale, unequal = float(np.sqrt(np.mean(size**2))), size.max() > UNEQUAL * np.median(size)
+    if 1 / UNUSUAL <= scale <= UNUSUAL and not unequal:
         return ""
-    return f"The features' root mean square is {scale:.3g}: bring each to a mean of 0 and a deviation of 1 first. "
+    told = f"is {np.median(size):.2g} in the middle and {size.max():.3g} at most" if unequal else f"is {scale:.3g}"
+    return f"The features' root mean square {told}: bring each to a mean of 0 and a deviation of 1 first. "
 
 
 def above_chance(probabilities: np.ndarray, votes: np.ndarray) -> np.ndarray:

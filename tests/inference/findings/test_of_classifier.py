@@ -63,6 +63,18 @@ def test_features_of_an_unusual_scale_are_told_where_a_network_does_not_learn():
     assert "bring each to a mean of 0 and a deviation of 1" in finding.remedy
 
 
+def test_features_in_units_of_their_own_are_told_where_a_network_does_not_learn():
+    """A year beside shares: first steps follow the year, which tells nothing, and standardised features teach."""
+    years = crowd(n_classes=2, n_tasks=1000)
+    year = 2000 + 10 * np.random.default_rng(1).normal(size=(years.n_tasks, 1))
+    years = years.replace(features=np.hstack([years.features / 10, year]).astype("f4"))
+    (finding,), wrong = said("dawid_skene", years)
+    assert "2e+03 at most: bring each to a mean of 0 and a deviation of 1" in finding.remedy
+    x = years.features
+    findings, right = said("dawid_skene", years.replace(features=(x - x.mean(0)) / x.std(0)))
+    assert (findings, wrong < 0.8 < 0.9 < right) == ([], True)
+
+
 @pytest.mark.parametrize("accuracy", [0.3, 0.45])
 def test_it_is_silent_where_features_or_workers_say_little(accuracy):
     assert said("dawid_skene", crowd(tells=0.0), epochs=3)[0] == []

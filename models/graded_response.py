@@ -17,18 +17,24 @@ high for a severe one; and the widths of the K − 2 levels that are not at the 
 crowd's cuts to the middle between classes. A level that is wide for the whole crowd takes annotations from its
 neighbours, whose tasks are then told by who went beyond it. (How far workers differ, :math:`\sigma`, is not learned:
 the mode of it and of what workers differ in is far above it.)
+
+Where questions have classes of their own, those that share classes are of one line, as in :mod:`.order_of_questions`.
+Of G lines there are K − G steps and as many cuts of the crowd; each line has a mean of the cuts and widths of its own,
+and a worker has one discrimination on all.
 """
 
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
 from ..data import Annotations
 from .parts.concentration import positive
 from .parts.derived import derived
-from .parts.graded import Graded, cuts_around, even_cuts, places
+from .parts.graded import Graded, cuts_around, even_cuts, on_lines, places
+from .parts.order_of_questions import order_of_classes
 from .parts.simulated_inputs import in_order, simulated_with
-from .parts.truth import named_workers, observe, ordered_classes, tasks
+from .parts.truth import named_workers, observe, tasks
 from .parts.truth_prior import Prevalence, TruthPrior
 
 OF_LEVELS = Prevalence(10.0)
@@ -52,11 +58,12 @@ def graded_response(
 ) -> None:
     r"""Every worker cuts the line of the ordered classes at places of their own, near those of the crowd.
 
-    Sites: ``prevalence (K,)``, ``step (K - 1,)`` (:math:`\delta`, logarithms of the distances of neighbouring classes),
-    ``common (K - 1,)`` (:math:`\mu`, the crowd's cuts: how far their mean lies above the middle, and the logarithms of
-    how much wider each inner level is than the class), ``individual (J, K)`` (:math:`\epsilon`), ``truth
-    (N,)``, ``annotation (A,)``. Derived: ``confusion (J, K, K)``, ``discrimination (J,)``, ``severity (J,)``, how many
-    logits the worker's cuts lie above the crowd's, and ``cuts (J, K - 1)``.
+    Sites, of one line: ``prevalence (K,)``, ``step (K - 1,)`` (:math:`\delta`, logarithms of the distances of
+    neighbouring classes), ``common (K - 1,)`` (:math:`\mu`, the crowd's cuts: how far their mean lies above the middle,
+    and the logarithms of how much wider each inner level is than the class), ``individual (J, K)``
+    (:math:`\epsilon`), ``truth (N,)``, ``annotation (A,)``. Derived: ``confusion (J, K, K)``, ``discrimination (J,)``,
+    ``severity (J,)``, how many logits the worker's cuts lie above the crowd's, of several lines in the mean, and ``cuts
+    (J, K - 1)``.
 
     Args:
         annotations: who labelled what, in classes from the least to the greatest; workers are named.
@@ -68,23 +75,32 @@ def graded_response(
             discrimination and widths.
 
     Raises:
-        StoryError: no worker is named, more than two classes have no order, or ``step`` or ``spread`` is not positive.
+        StoryError: no worker is named, more than two classes have no order, those of two questions have two orders, or
+            ``step`` or ``spread`` is not positive.
     """
-    n_workers, n_classes = named_workers(annotations), ordered_classes(annotations)
+    n_workers, lines = named_workers(annotations), order_of_classes(annotations).lines
     truth_prior = OF_LEVELS if truth_prior is None and annotations.scored else truth_prior
     usual, apart = jnp.log(positive("step", step)), positive("spread", spread)
-    steps = dist.Normal(usual, SCALE).expand([n_classes - 1]).to_event(1)
-    place = places(numpyro.sample("step", steps, infer={"event_dims": ["gap"]}))
-    n_levels = annotations.n_levels
-    cuts = dist.Normal(0.0, SCALE).expand([n_levels - 1]).to_event(1)
+    n_levels = [annotations.n_levels] if len(lines) == 1 else [len(classes) for classes in lines]
+    n_cuts = sum(n_levels) - len(lines)
+    steps = dist.Normal(usual, SCALE).expand([annotations.n_classes - len(lines)]).to_event(1)
+    steps = numpyro.sample("step", steps, infer={"event_dims": ["gap"]})
+    cuts = dist.Normal(0.0, SCALE).expand([n_cuts]).to_event(1)
     common = numpyro.sample("common", cuts, infer={"event_dims": ["cut"]})
     with numpyro.plate("worker", n_workers, dim=-1):
-        around = dist.Normal(0.0, apart).expand([n_levels]).to_event(1)
+        around = dist.Normal(0.0, apart).expand([1 + n_cuts]).to_event(1)
         own = numpyro.sample("individual", around, infer={"event_dims": ["facet"]})
-    emission = Graded(place, jnp.exp(own[:, 0]), cuts_around(even_cuts(place, n_levels), common + own[:, 1:]))
+    ends = np.cumsum([len(classes) - 1 for classes in lines])[:-1]  # of each line but the last
+    severity = own[:, 1 + np.array([0, *ends])].mean(-1)
+    changes = jnp.split(common + own[:, 1:], ends, axis=-1)
+    each = []
+    for step_sizes, change, levels in zip(jnp.split(steps, ends), changes, n_levels, strict=True):
+        place = places(step_sizes)
+        each.append(Graded(place, jnp.exp(own[:, 0]), cuts_around(even_cuts(place, levels), change)))
+    emission = on_lines(each, lines)
     with tasks(annotations, truth_prior) as truth:
         observe(truth, emission, annotations)
     derived("confusion", emission.table, "worker", "class", "annotation", role="confusion")
-    derived("discrimination", emission.discrimination, "worker")
-    derived("severity", own[:, 1], "worker")
-    derived("cuts", emission.cut, "worker", "cut")
+    derived("discrimination", jnp.exp(own[:, 0]), "worker")
+    derived("severity", severity, "worker")
+    derived("cuts", jnp.concatenate([of_line.cut for of_line in each], -1), "worker", "cut")

@@ -62,12 +62,13 @@ def ordinal_dawid_skene(
             ``strength``, ``fall`` or ``shift`` is not positive.
     """
     n_workers, n_classes = named_workers(annotations), annotations.n_classes
-    own, level, beside = order_of_classes(annotations)
+    order = order_of_classes(annotations)
+    beside = order.beside
     usual, apart = jnp.log(positive("fall", fall)), positive("shift", shift)
     with numpyro.plate("class", n_classes, dim=-1):
         rate = numpyro.sample("fall", dist.LogNormal(usual, SPREAD))
-        place = numpyro.sample("place", dist.Normal(own, apart))
-    falling = -rate[:, None] * jnp.hypot(level - place[:, None], 0.5)
+        place = numpyro.sample("place", dist.Normal(order.place, apart))
+    falling = -rate[:, None] * jnp.hypot(order.level - place[:, None], 0.5)
     common = jax.nn.softmax(falling if beside is None else jnp.where(beside, falling, NEVER), axis=-1)
     concentration = 1 / annotations.n_levels + positive("strength", strength) * common
     with numpyro.plate("worker", n_workers, dim=-2), numpyro.plate("class", n_classes, dim=-1):

@@ -1,5 +1,6 @@
 """The emission of graded responses: a worker cuts the line on which the true classes lie into levels."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
@@ -78,6 +79,22 @@ class Graded(Emission):
     def confusions(self, annotations: Annotations) -> Array:
         """The tables themselves: ``(J, K, L)``."""
         return self.table
+
+
+def on_lines(each: Sequence[Graded], lines: Sequence[np.ndarray]) -> Graded | Confusion:
+    """Return the emission of classes on several lines: an annotation is on the line of the true class.
+
+    Args:
+        each: the emission on each line.
+        lines: the classes of each line in their order, as class indices; together all K.
+    """
+    n_classes = sum(map(len, lines))
+    if len(each) == 1 and (lines[0] == np.arange(n_classes)).all():
+        return each[0]
+    table = jnp.zeros((len(each[0].discrimination), n_classes, n_classes))
+    for of_line, classes in zip(each, lines, strict=True):
+        table = table.at[:, classes[:, None], classes].set(of_line.table)
+    return Confusion(table)
 
 
 def places(step: Array) -> Array:

@@ -18,12 +18,23 @@ class OrderOfClasses(NamedTuple):
     Args:
         place: of the classes, ``(K,)``.
         level: of the levels, ``(L,)``.
-        beside: of which two classes the places can be compared, ``(K, K)`` of bool; None for all.
+        lines: the classes of each line from the least to the greatest, as class indices; classes of two lines have no
+            order.
     """
 
     place: np.ndarray
     level: np.ndarray
-    beside: np.ndarray | None
+    lines: tuple[np.ndarray, ...]
+
+    @property
+    def beside(self) -> np.ndarray | None:
+        """Of which two classes the places can be compared, ``(K, K)`` of bool; None for all."""
+        if len(self.lines) == 1:
+            return None
+        line = np.zeros(len(self.place), int)
+        for number, classes in enumerate(self.lines):
+            line[classes] = number
+        return line[:, None] == line
 
 
 def order_of_classes(annotations: Annotations) -> OrderOfClasses:
@@ -42,7 +53,8 @@ def order_of_classes(annotations: Annotations) -> OrderOfClasses:
     """
     kind, n_classes = annotations.kind, annotations.n_classes
     if kind.own is None:
-        return OrderOfClasses(np.arange(float(ordered_classes(annotations))), level_places(annotations), None)
+        place = np.arange(float(ordered_classes(annotations)))
+        return OrderOfClasses(place, level_places(annotations), (np.arange(n_classes),))
     names = list(annotations.questions)
     own = [kind.classes_of(question, n_classes) for question in range(len(names))]
     for question, classes in enumerate(own):
@@ -67,8 +79,8 @@ def order_of_classes(annotations: Annotations) -> OrderOfClasses:
             "two orders: state one by ordered={question: [...]}, or fit each question alone, "
             "annotations.of_question(name)"
         )
-    beside = np.zeros((n_classes, n_classes), bool)
+    lines = []
     for group in groups_of(kind.own):
-        of_group = np.logical_or.reduce(kind.own[group])
-        beside |= of_group[:, None] & of_group
-    return OrderOfClasses(place, place, beside)
+        classes = np.flatnonzero(np.logical_or.reduce(kind.own[group]))
+        lines.append(classes[np.argsort(place[classes], kind="stable")])
+    return OrderOfClasses(place, place, tuple(lines))

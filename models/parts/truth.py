@@ -214,8 +214,8 @@ def ordered_classes(annotations: Annotations, what: str = "this story") -> int:
     if annotations.kind.own is not None:
         raise StoryError(
             f"{what} uses the order of the classes, and questions have classes of their own: "
-            f"{_questions_in_order(annotations)}fit all together by ordinal_dawid_skene, or by dawid_skene, which "
-            "needs no order"
+            f"{_questions_in_order(annotations)}fit all together by graded_response, ordinal_dawid_skene, or by "
+            "dawid_skene, which needs no order"
         )
     if annotations.n_classes > 2 and not annotations.kind.in_order:
         listed = ", ".join(map(repr, annotations.classes[:4])) + (", ..." if annotations.n_classes > 4 else "")

@@ -188,11 +188,13 @@ def test_classes_lie_in_the_order_of_the_questions_that_have_them():
     assert list(annotations.classes) == ["no", "yes", 1, 2, 3, 4, 5, 6]
     found = order_of_classes(annotations)
     assert found.place.tolist() == [0, 1, 0, 1, 2, 3, 4, 5]
+    assert [classes.tolist() for classes in found.lines] == [[0, 1], [2, 3, 4, 5, 6, 7]]
     lines = np.array([0, 0, 1, 1, 1, 1, 1, 1])
     np.testing.assert_array_equal(found.beside, lines[:, None] == lines)
     assert order_of_classes(annotations.of_question("helpful")).place.tolist() == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("story", ["ordinal_dawid_skene", "graded_response"])
 @pytest.mark.parametrize(
     ("orders", "message"),
     [
@@ -200,24 +202,59 @@ def test_classes_lie_in_the_order_of_the_questions_that_have_them():
         ({"topic": False}, r"3, 4, 5 of the question 'topic' have none.*ordered=\{'topic': \[\.\.\.\]\}"),
     ],
 )
-def test_orders_that_contradict_and_questions_without_one_are_named(orders, message):
+def test_orders_that_contradict_and_questions_without_one_are_named(story, orders, message):
     with pytest.raises(StoryError, match=message):
-        cp.fit("ordinal_dawid_skene", ordered(**orders), progress=False)
+        cp.fit(story, ordered(**orders), progress=False)
 
 
-def test_the_story_of_ordered_classes_has_the_sum_over_those_of_the_question():
-    annotations = ordered()
+def graded_tables(values: dict, lines: list[list[int]]) -> np.ndarray:
+    """The probabilities between the cuts of each line, by the story's formula, ``(J, K, K)``."""
+    n_workers, n_classes = len(values["individual"]), sum(map(len, lines))
+    tables, at = np.zeros((n_workers, n_classes, n_classes)), 0
+    for line in lines:
+        inner = slice(at, at + len(line) - 1)
+        place = np.append(0.0, np.cumsum(np.exp(values["step"][inner])))
+        middle = (place[1:] + place[:-1]) / 2
+        for j, own in enumerate(values["individual"]):
+            moved = (values["common"] + own[1:])[inner]
+            cut = np.append(0.0, np.cumsum(np.diff(middle) * np.exp(moved[1:])))
+            cut += middle.mean() + moved[0] - cut.mean()
+            beyond = 1 / (1 + np.exp(-np.exp(own[0]) * (place[:, None] - cut)))
+            reached = np.hstack([np.ones((len(line), 1)), beyond, np.zeros((len(line), 1))])
+            tables[j][np.ix_(line, line)] = -np.diff(reached)
+        at += len(line) - 1
+    return tables
+
+
+def coarse_and_fine() -> cp.Annotations:
+    """A scale of three and one of five on one line, whose classes come as 1, 3, 5, 2, 4."""
+    table = rubric(6, 3, seed=4)[0].query("question != 'safe'").sort_values(["question"], ascending=False)
+    coarse = table["question"] == "topic"
+    table.loc[coarse, "label"] = [1 + 2 * CLASSES["topic"].index(topic) for topic in table["label"][coarse]]
+    classes = {"topic": [1, 3, 5], "helpful": [1, 2, 3, 4, 5]}
+    annotations = cp.Annotations.from_frame(table, question="question", ordered=classes)
+    assert list(annotations.classes) == [1, 3, 5, 2, 4]
+    return annotations
+
+
+@pytest.mark.parametrize("story", ["ordinal_dawid_skene", "graded_response"])
+@pytest.mark.parametrize(
+    ("made", "lines"), [(ordered, [[0, 1], [2, 3, 4, 5, 6, 7]]), (coarse_and_fine, [[0, 3, 1, 4, 2]])]
+)
+def test_stories_of_ordered_classes_have_the_sum_over_those_of_the_question(story, made, lines):
+    annotations = made()
     with jax.enable_x64(True):
-        model = Model(STORIES["ordinal_dawid_skene"], {})
+        model = Model(STORIES[story], {})
         values = at_random(model, annotations)
         at = density(model, values, annotations)
-        rows = values["confusion"][np.asarray(annotations.worker)]
+        tables = values["confusion"] if "confusion" in values else graded_tables(values, lines)
+        rows = tables[np.asarray(annotations.worker)]
         expected = enumerated(annotations, values["prevalence"], rows)
         own = np.isfinite(expected)
         np.testing.assert_allclose(np.asarray(at.log_joint)[own], expected[own], rtol=1e-6)
 
 
-@pytest.mark.parametrize("story", ["graded_response", "independent_confusion_subtypes"])
+@pytest.mark.parametrize("story", ["score_factor", "independent_confusion_subtypes"])
 def test_what_has_an_order_or_more_than_a_class_in_common_is_refused_with_what_to_do(story):
     with pytest.raises(StoryError, match=r"classes of their own.*of_question"):
         cp.fit(story, small(), progress=False)

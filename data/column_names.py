@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 NAMES: dict[str, tuple[str, ...]] = {
     "task": (
         "task", "item", "example", "unit", "question", "sample", "instance", "object", "document", "doc", "image",
-        "sentence", "text", "hit", "query", "record", "input", "prompt", "instruction", "pair",
+        "sentence", "text", "hit", "query", "record", "input", "prompt", "instruction", "pair", "span", "trace",
         "id",
         "aufgabe", "beispiel", "frage", "bild", "dokument", "satz", "tache", "exemple", "phrase", "tarea", "ejemplo",
         "pregunta", "imagen", "documento", "frase",
     ),
     "worker": (
         "worker", "annotator", "rater", "judge", "labeler", "labeller", "coder", "performer", "participant",
-        "respondent", "user", "model", "lf", "reviewer", "expert", "grader", "source",
+        "respondent", "user", "model", "lf", "reviewer", "expert", "grader", "source", "annotatorkind",
         "annotatorin", "prufer", "bewerter", "bewerterin", "gutachter", "teilnehmer", "kodierer", "nutzer",
         "annotateur", "evaluateur", "juge", "utilisateur", "codeur", "anotador", "evaluador", "juez", "participante",
         "usuario", "codificador",
@@ -60,6 +60,9 @@ CRITERIA = frozenset({
 })  # fmt: skip
 """Names, as :func:`plain` has them, of what is judged of an answer, which are hardly those of workers or classes."""
 
+CRITERION_NAMES = ("annotationname", "scorename")
+"""Names, as :func:`plain` has them, of columns that name what is judged, and not what was said of it."""
+
 HARDLY_REPEATED = 0.9
 """Share of the rows from which on so many different values are hardly those of tasks, workers or labels."""
 
@@ -94,7 +97,7 @@ def is_name_of(name: str, role: str) -> bool:
     outer, _, inner = name.rpartition(".")
     if outer and is_name_of(outer, role):
         return stem(inner) in (*NAMES[role], "id", "name")
-    return stem(name) in NAMES[role]
+    return stem(name) in NAMES[role] and not (role == "label" and plain(name) in CRITERION_NAMES)
 
 
 def is_of_annotations(name: str) -> bool:
@@ -207,8 +210,29 @@ RANKED = re.compile(r"(?:rank|ranked|place|choice)\d+")
 """Names, in plain letters, of columns with the items of a ranking."""
 
 
+def preferred_items(names: Iterable[str]) -> tuple[str, str] | None:
+    """Return the columns of the better and the worse of two items, such as chosen and rejected; None without any.
+
+    Of chosen_model and rejected_model beside them these, whose values are rather those of several rows.
+    """
+    by_plain = {plain(name): name for name in names if "score" not in plain(name)}
+    chosen = [name for name in by_plain if "chosen" in name and name.replace("chosen", "rejected") in by_plain]
+    best = max(chosen, key=len, default=None)
+    return None if best is None else (by_plain[best], by_plain[best.replace("chosen", "rejected")])
+
+
 def told_sides(names: Iterable[str]) -> str:
-    """Say, after a space, how columns of two scores or of a ranking become comparisons; nothing of others."""
+    """Say, after a space, how columns of two scores, a ranking or a preferred item become comparisons; else nothing."""
+    names = list(names)
+    if (pair := preferred_items(names)) is not None:
+        one, other = pair
+        return (
+            f" Where {one!r} and {other!r} name two items, models say, each row is a comparison: table.assign("
+            f"left=table[{[one, other]}].min(axis=1), right=table[{[one, other]}].max(axis=1), label=table[{one!r}]), "
+            "for cp.Annotations.from_comparisons(table, prompt=…, worker=None, preferences=True). Where they are texts "
+            "that stand in one row each, there is one opinion of each pair, and nobody says whose: nothing tells "
+            "errors from the truth then, and a second opinion is needed, with who gave it."
+        )
     scored, ranked = ([name for name in names if shape.fullmatch(plain(name))] for shape in (SCORED, RANKED))
     if len(scored) == 2:
         one, other = scored
@@ -308,7 +332,7 @@ def missing_column(
         text += f" Say which columns name what by {', '.join([first, *last[:-1]])} and {last[-1]}."
     elif role is not None:
         text += f" Say which it is by {role}='COL'."
-    text += told_sides(names) if role == "label" else ""
+    text += told_sides(names) if "label" in (role, *others) else ""
     if role == "worker":
         text += " Where no worker is named, pass worker=None."
     if sum(each.startswith("Unnamed: ") for each in names) > len(names) / 2:

@@ -24,7 +24,7 @@ COMPARED = (
 WINNER = "winner"
 ON_OR_OFF = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 
-SAID = ("winner", "preference", "preferred", "better", "choice", "label", "verdict", "result", "outcome")
+SAID = ("winner", "preference", "preferred", "better", "chosen", "choice", "label", "verdict", "result", "outcome")
 """Names of the column of what was said, beside those of labels."""
 
 WINNERS = ("winner", "preference", "preferred", "better")

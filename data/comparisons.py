@@ -15,7 +15,7 @@ from .features import feature_names, ids_of_features, resolve_features
 from .frames import as_frame, is_frame, take_column
 from .gold import resolve_gold
 from .ids import Ids
-from .kinds import SIDES, Pairwise, encode_labels, sorted_labels
+from .kinds import SIDES, Pairwise, encode_labels, is_fraction, sorted_labels
 from .long import Missing, before, long_fields, rows_kept, wide_answers
 from .questions import Units, tasks_of
 from .text_files import check_roles
@@ -446,6 +446,12 @@ def _neither(column: Column, row: int, words: Words, items: Ids) -> AnnotationEr
             f"{name!r}: {side!r}" for name, side in zip(sorted(asked, key=_text), ("right", "left"), strict=False)
         )
         mend = f"say what stands for which side, such as meaning={{{given}}}"
+    elif _is_fraction(value):
+        mend = (
+            "a comparison has one of three outcomes: round numbers from 1 to 2 that say how far the second item is "
+            f"preferred, by .round(), or say what stands for which side by "
+            f"meaning={{{value!r}: 'tie', …}}"
+        )
     else:
         mend = "name what is no class in abstain=[...]; say what other words stand for by meaning={value: 'left', …}"
     return AnnotationError(
@@ -453,6 +459,14 @@ def _neither(column: Column, row: int, words: Words, items: Ids) -> AnnotationEr
         f"right or tie (also a, b, 1, 2, model_a, model_b, model_1, model_2), or in every row the item in "
         f"{words.columns[0]!r} or {words.columns[1]!r} that is better ({accepted}); {mend}"
     )
+
+
+def _is_fraction(value: Any) -> bool:
+    """Return whether a label is a real number, or its text, that is no whole one."""
+    try:
+        return is_fraction(float(value))
+    except (TypeError, ValueError):
+        return False
 
 
 PARTS_MEND = "add comparisons between the parts, or rank each alone"

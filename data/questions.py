@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from .arrays import read_only
-from .column_names import stem
+from .column_names import CRITERION_NAMES, plain, stem
 from .columns import Column, Where, encode
 from .description import count_text
 from .errors import AnnotationError, warn
@@ -187,8 +187,8 @@ def long_of_wide(
 
 
 def names_questions(name: str) -> bool:
-    """Return whether a column of this name may have questions: ``question``, ``Criterion``, ``question_id``."""
-    return stem(name) in NAMES
+    """Return whether a column of this name may have questions: ``question``, ``Criterion``, ``annotation_name``."""
+    return stem(name) in NAMES or plain(name) in CRITERION_NAMES
 
 
 def question_column(table: pd.DataFrame, task: str, taken: Iterable[str | None] = ()) -> str | None:

@@ -10,7 +10,17 @@ import pandas as pd
 
 from .agreement import krippendorff_alpha
 from .build import Rows, check_counts
-from .column_names import CONTENT, NAMES, are_criteria, is_name_of, missing_column, plain, stem
+from .column_names import (
+    CONTENT,
+    NAMES,
+    are_criteria,
+    is_name_of,
+    missing_column,
+    plain,
+    preferred_items,
+    stem,
+    told_sides,
+)
 from .columns import Column, Where
 from .errors import AnnotationError
 from .frames import as_frame, is_frame
@@ -92,6 +102,11 @@ def wide_roles(
                 f"{what}: the columns {', '.join(map(repr, found))} are called as criteria are, and no worker is "
                 f"named: say label={found[0]!r} and worker=None to read one, or columns='workers' where "
                 "they are workers"
+            )
+        if preferred_items(found) is not None:
+            raise AnnotationError(
+                f"{what}: the columns {', '.join(map(repr, found))} are those of a better and a worse item, and no "
+                f"worker is named.{told_sides(found)} Where they are workers: columns='workers'."
             )
         _refuse_two_kinds(what, {name: values[name] for name in found if values[name]})
         of_all = not found or _same_total(counts)
@@ -294,7 +309,7 @@ def _task_column(table: pd.DataFrame) -> str | None:
         named = [name for name in names if IDENTIFIER.search(name) and tells_rows(table[name])] + named
     if named:
         return next((name for name in named if plain(name) not in CONTENT), named[0])
-    return names[0] if tells_rows(table[names[0]]) else None
+    return names[0] if names and tells_rows(table[names[0]]) else None
 
 
 def tells_rows(values: pd.Series) -> bool:

@@ -1,5 +1,6 @@
-"""Exports as JSON: Label Studio, Argilla, Prodigy, doccano, LeWiDi, and panels of judges."""
+"""Exports as JSON: Label Studio, Labelbox, Argilla, Prodigy, doccano, Ground Truth, LeWiDi, and panels of judges."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -248,8 +249,92 @@ def _doccano(records: Records, what: str, question: str | None, name: str) -> He
     return gathered.held()
 
 
+def _is_labelbox(record: Mapping[str, Any]) -> bool:
+    return isinstance(record.get("data_row"), Mapping) and isinstance(record.get("projects"), Mapping)
+
+
+def _labelbox(records: Records, what: str, question: str | None, name: str) -> Held:
+    what = f"{what}: Labelbox export"
+    answers = [
+        (task, place, each, answer)
+        for task, place, each in _labelbox_labels(records)
+        for answer in (each.get("annotations") or {}).get("classifications") or []
+        if "radio_answer" in answer or "checklist_answers" in answer
+    ]
+    asked = chosen_question(question, list(dict.fromkeys(str(answer.get("name")) for *_, answer in answers)), what)
+    gathered = Gathered(what, asked)
+    for task, place, each, answer in answers:
+        if str(answer.get("name")) != asked:
+            continue
+        chosen = answer.get("radio_answer", answer.get("checklist_answers"))
+        label = [one.get("name") for one in (chosen if isinstance(chosen, list) else [chosen]) if one]
+        seconds = (each.get("performance_details") or {}).get("seconds_to_create")
+        gathered.add(task, (each.get("label_details") or {}).get("created_by"), label, place, seconds=seconds)
+    return gathered.held()
+
+
+def _labelbox_labels(records: Records) -> Iterable[tuple[Any, str, Mapping[str, Any]]]:
+    """Task, place and content of each label; those of all projects."""
+    for number, record in enumerate(records):
+        row = record["data_row"]
+        task = row.get("global_key") or row.get("id", number)
+        for project in record["projects"].values():
+            for position, each in enumerate(project.get("labels") or []):
+                yield task, f"data row {task!r}, label {position}", each
+
+
+def _is_ground_truth(record: Mapping[str, Any]) -> bool:
+    given = record.get("annotations")
+    return isinstance(given, list) and any(isinstance(each, Mapping) and "annotationData" in each for each in given)
+
+
+def _ground_truth(records: Records, what: str, question: str | None, name: str) -> Held:
+    what = f"{what}: annotations of SageMaker Ground Truth"
+    found: list[tuple[Any, Any, str, dict[str, Any]]] = []
+    for number, record in enumerate(records):
+        task = record.get("datasetObjectId", number)
+        for position, each in enumerate(record["annotations"]):
+            place = f"object {task!r}, annotations[{position}]"
+            content = each["annotationData"].get("content")
+            found.append((task, each.get("workerId"), place, dict(task_answers(content, f"{what}, {place}: content"))))
+    asked = chosen_question(question, list(dict.fromkeys(key for *_, answers in found for key in answers)), what)
+    gathered = Gathered(what, asked)
+    for task, worker, place, answers in found:
+        gathered.add(task, worker, answers.get(asked), place)
+    return gathered.held()
+
+
+def task_answers(text: Any, place: str) -> Iterable[tuple[str, Any]]:
+    """Yield question and answer of each part of what a worker of MTurk or Ground Truth sent in, JSON as text.
+
+    Args:
+        text: of a dictionary by question, or a list of such; nothing for other values.
+        place: where it stands, for messages.
+
+    Raises:
+        AnnotationError: it is no JSON.
+    """
+    if not isinstance(text, str):
+        return
+    try:
+        answers = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise AnnotationError(f"{place} is no JSON: {error}") from None
+    for answer in answers if isinstance(answers, list) else [answers]:
+        for key, value in answer.items():
+            if isinstance(value, dict) and "label" in value:
+                yield key, value["label"]
+            elif isinstance(value, dict) and value and all(isinstance(is_on, bool) for is_on in value.values()):
+                on = [option for option, is_on in value.items() if is_on]
+                yield key, on if len(on) > 1 else (on[0] if on else None)
+            elif not isinstance(value, dict | list):
+                yield key, value
+
+
 READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], Callable[[Records, str, str | None, str], Held]], ...] = (
     (_is_label_studio, _label_studio),
+    (_is_labelbox, _labelbox),
+    (_is_ground_truth, _ground_truth),
     (is_argilla, _argilla),
     (_is_prodigy, _prodigy),
     (_is_doccano, _doccano),

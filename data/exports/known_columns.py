@@ -109,13 +109,15 @@ def find_roles(
     if wide:
         raise AnnotationError(f"{missing_column('label', 'label', names, what, taken=names)}{wide}")
     guessed = []
+    empty = set() if table is None else {name for name in names if table[name].isna().all()}
     for role in ROLES:
         if role in found:
             continue
         if role in found.values():
             other = next(other for other, name in found.items() if name == role)
             raise AnnotationError(f"column {role!r} is given for both {role}= and {other}=; name a column for each")
-        found[role] = _inferred(role, [name for name in names if name not in found.values()], listed, what, found)
+        left = [name for name in names if name not in found.values() and (name == role or name not in empty)]
+        found[role] = _inferred(role, left, listed, what, found)
         guessed += [role] if found[role] not in (None, role) else []
     return Roles(**found, guessed=tuple(guessed))  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Logs of OpenAI's evals: JSON Lines with the run's specification, then its events."""
+"""Logs of OpenAI's evals: JSON Lines with the run's specification, then its events; or a run's items of the API."""
 
 import re
 from collections import Counter
@@ -7,18 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import AnnotationError
-from ..json_files import numbered_lines
+from ..json_files import numbered_lines, read_json
 from ..text_files import first_bytes
-from .verdicts import Log, Verdict, scorer_name
+from .verdicts import LARGEST, Log, Verdict, scorer_name
 
 TOOL = "OpenAI evals"
 START = re.compile(rb'\s*\{\s*"spec"\s*:\s*\{[^\n]*"(eval_name|completion_fns)"\s*:')
+ITEM = "eval.run.output_item"
+ITEMS = re.compile(rb'"object"\s*:\s*"eval\.run\.output_item"')
+UNIQUE = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")  # which the API puts after a grader's name
 INVALID = "__invalid__"  # a judge's choice that could not be parsed
 
 
 def is_openai_log(path: Path) -> bool:
-    """Return whether a file is a log of OpenAI's evals, by its first line."""
-    return START.match(first_bytes(path)) is not None
+    """Return whether a file is a log of OpenAI's evals, by its first line, or has a run's items of the API."""
+    start = first_bytes(path)
+    return START.match(start) is not None or ITEMS.search(start) is not None
 
 
 def read_openai_log(path: Path) -> Log:
@@ -26,10 +30,13 @@ def read_openai_log(path: Path) -> Log:
 
     A ``match`` is a verdict, and so is a judge's score in ``metrics``, or its choice where it has none; each other
     number there is a scorer. The first completion function is the model under test, and of several the last one judges.
+    Of a run's items of the API each grader is a scorer, and whether it passed its verdict.
 
     Raises:
-        AnnotationError: a line is no JSON, or no event.
+        AnnotationError: a line is no JSON, or no event, or an item lacks what is needed.
     """
+    if START.match(first_bytes(path)) is None:
+        return _of_items(path)
     spec: Mapping[str, Any] = {}
     verdicts: list[Verdict] = []
     left_out: Counter[str] = Counter()
@@ -73,6 +80,41 @@ def read_openai_log(path: Path) -> Log:
                 )
             )
     return Log(TOOL, verdicts, left_out, "" if ended else f"the evaluation {path.name} has no final report")
+
+
+def _of_items(path: Path) -> Log:
+    """The verdicts of a run's items, as the API lists them: in a page, a list or lines."""
+    content = read_json(path, largest=LARGEST)
+    items = content.get("data") if isinstance(content, Mapping) and "data" in content else content
+    items = [items] if isinstance(items, Mapping) else items
+    verdicts: list[Verdict] = []
+    left_out: Counter[str] = Counter()
+    answers: Counter[tuple[Any, Any]] = Counter()
+    for number, item in enumerate(items if isinstance(items, list) else []):
+        results = item.get("results") if isinstance(item, Mapping) else None
+        if not isinstance(results, list) or item.get("object") != ITEM or item.get("datasource_item_id") is None:
+            raise AnnotationError(f"{path}, item {number}: an {ITEM} with datasource_item_id and results is needed")
+        sample = item.get("sample") if isinstance(item.get("sample"), Mapping) else {}
+        of, model = item["datasource_item_id"], str(sample.get("model") or item.get("run_id") or path.stem)
+        answers[of, model] += 1
+        if sample.get("error") or not results:
+            left_out["sample with an error" if sample.get("error") else "sample without graders"] += 1
+            continue
+        names: Counter[str] = Counter()
+        for each in results:
+            if not isinstance(each, Mapping):
+                raise AnnotationError(f"{path}, item {number}: a result is {each!r}; a dictionary is needed")
+            name = UNIQUE.sub("", str(each.get("name") or each.get("type") or "grader"))
+            names[name] += 1
+            name = name if names[name] == 1 else f"{name} {names[name]}"
+            common: dict[str, Any] = {"suite": str(item.get("eval_id") or path.stem), "sample": of, "scorer": name}
+            common |= {"epoch": answers[of, model], "model": model}
+            common |= {"place": f"{path.name}, item {number}, scorer {name!r}"}
+            common |= {"uuid": f"{item['id']} {name}" if item.get("id") else None}
+            verdicts.append(Verdict(key=None, value=each.get("passed"), **common))
+            if isinstance(each.get("score"), int | float):
+                verdicts.append(Verdict(key="score", value=each["score"], aside=True, **common))
+    return Log(TOOL, verdicts, left_out)
 
 
 def _of_metrics(

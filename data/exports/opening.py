@@ -72,9 +72,18 @@ def is_json(path: Path, start: bytes) -> bool:
 
 
 def table_of_json(content: Mapping[str, Any]) -> pd.DataFrame | None:
-    """Return the table in a dictionary as pandas writes it, by column or split; None where it is none."""
-    if set(content) == {"columns", "index", "data"}:
-        return pd.DataFrame(content["data"], columns=content["columns"])
+    """Return the table in a dictionary as pandas writes it, by column or split; None where it is none.
+
+    Split tables of other tools have no index (MLflow), or the numbers of rows and columns beside them (W&B).
+    """
+    names, rows = content.get("columns"), content.get("data")
+    if isinstance(names, list) and isinstance(rows, list) and all(isinstance(row, list) for row in rows):
+        if wrong := [number for number, row in enumerate(rows) if len(row) != len(names)]:
+            raise AnnotationError(
+                f"data[{wrong[0]}] has {len(rows[wrong[0]])} values, and there are {len(names)} columns; one each is "
+                "needed"
+            )
+        return pd.DataFrame(rows, columns=names)
     roles = [role for role in ("task", "label") if any(is_name_of(str(name), role) for name in content)]
     if len(roles) < 2:
         return None

@@ -170,7 +170,8 @@ def read(
     - Tables of comparisons, with two columns of items (left and right, model_a and model_b, item1 and item2) and one of
       which is better (a side or an item; ``tie (bothbad)``, too), or a column for each outcome (winner_model_a,
       winner_model_b, winner_tie): :meth:`Annotations.from_comparisons`.
-    - Exports of Label Studio, Argilla, Prodigy, doccano, MTurk, Toloka and CrowdFlower (Appen), and LeWiDi's datasets.
+    - Exports of Label Studio, Labelbox, Argilla, Prodigy, doccano, MTurk, SageMaker Ground Truth, Zooniverse, Toloka
+      and CrowdFlower (Appen), and LeWiDi's datasets.
       Cancelled, rejected and ignored annotations are left out, which is said; gold labels are taken.
     - Logs of evaluations, one or a folder of them: inspect_ai's ``.json`` and ``.eval``, lm-evaluation-harness's
       ``samples_*.jsonl``, results of promptfoo, logs of OpenAI's evals, test runs of deepeval, exported scores of

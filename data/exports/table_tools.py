@@ -1,7 +1,7 @@
 """Exports as tables: crowdsourcing platforms, Label Studio's tables, answers to a form, and files of comparisons.
 
-MTurk, Toloka, CrowdFlower and Appen have a row for each annotation; a form has a row for each worker and a column for
-each task; a file of comparisons has two columns of items, and one of which of both is better.
+MTurk, Toloka, CrowdFlower, Appen and Zooniverse have a row for each annotation; a form has a row for each worker and a
+column for each task; a file of comparisons has two columns of items, and one of which of both is better.
 """
 
 import json
@@ -21,6 +21,7 @@ from ..errors import AnnotationError
 from ..text import convert_text
 from ..wide import MOST_VALUES, hashed, shares, tells_rows
 from .gathered import Gathered, Held, chosen_question
+from .json_tools import task_answers
 from .known_columns import INFER, Asked, left_out
 from .llm_judge import turn_name
 
@@ -57,7 +58,34 @@ def read_tool_table(table: pd.DataFrame, what: str, question: str | None) -> Hel
         return _appen(table, what, question)
     if {"annotator", "annotation_id"} <= columns:
         return _label_studio(table, what, question)
+    if {"classification_id", "user_name", "subject_ids", "annotations"} <= columns:
+        return _zooniverse(table, what, question)
     return None
+
+
+def _zooniverse(table: pd.DataFrame, what: str, question: str | None) -> Held:
+    what = f"{what}: Zooniverse classifications"
+    given: list[dict[str, Any]] = []
+    for row, text in enumerate(table["annotations"]):
+        try:
+            parts = json.loads(text) if isinstance(text, str) else []
+            answers = {str(part["task"]): part.get("value") for part in parts}
+        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+            raise AnnotationError(
+                f"{what}, {_place(row)}: annotations is {text!r:.60}; a list of dictionaries with task and value is "
+                f"needed, as JSON ({error})"
+            ) from None
+        given.append({task: value for task, value in answers.items() if _are_choices(value)})
+    asked = chosen_question(question, list(dict.fromkeys(task for answers in given for task in answers)), what)
+    gathered = Gathered(what, asked)
+    for row, (task, worker) in enumerate(_rows(table["subject_ids"], table["user_name"])):
+        gathered.add(task, worker, given[row].get(asked), _place(row))
+    return gathered.held()
+
+
+def _are_choices(value: Any) -> bool:
+    """Return whether an answer is one choice, or several; marks in a picture are dictionaries."""
+    return isinstance(value, str | int) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
 
 def _mturk(table: pd.DataFrame, what: str, question: str | None) -> Held:
@@ -83,7 +111,7 @@ def _mturk_answers(table: pd.DataFrame, what: str) -> pd.DataFrame:
         short, values = name.removeprefix("Answer."), table[name]
         if short == "taskAnswers":
             for row, text in enumerate(values):
-                for key, value in _task_answers(text, what, row):
+                for key, value in task_answers(text, f"{what}, {_place(row)}: Answer.taskAnswers"):
                     found.setdefault(key, [None] * len(table))[row] = value
             continue
         group, dot, option = short.rpartition(".")
@@ -99,24 +127,6 @@ def _mturk_answers(table: pd.DataFrame, what: str) -> pd.DataFrame:
         else:
             found[short.removesuffix(".label")] = values.tolist()
     return pd.DataFrame(found, index=table.index, dtype=object)
-
-
-def _task_answers(text: Any, what: str, row: int) -> Iterable[tuple[str, Any]]:
-    if not isinstance(text, str):
-        return
-    try:
-        answers = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise AnnotationError(f"{what}, {_place(row)}: Answer.taskAnswers is no JSON: {error}") from None
-    for answer in answers if isinstance(answers, list) else [answers]:
-        for key, value in answer.items():
-            if isinstance(value, dict) and "label" in value:
-                yield key, value["label"]
-            elif isinstance(value, dict) and value and all(isinstance(is_on, bool) for is_on in value.values()):
-                on = [option for option, is_on in value.items() if is_on]
-                yield key, on if len(on) > 1 else (on[0] if on else None)
-            elif not isinstance(value, dict | list):
-                yield key, value
 
 
 def _toloka(table: pd.DataFrame, what: str, question: str | None) -> Held:

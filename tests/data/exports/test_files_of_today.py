@@ -1,5 +1,6 @@
 """Files as people have them today, each of which was read as something else without a word, or refused without help."""
 
+import json
 from itertools import product
 
 import numpy as np
@@ -277,9 +278,69 @@ def test_alpaca_eval_compares_generators_on_instructions_by_preferences_that_are
     table = table.assign(output_2=[*"ijklmnop"], generator_1="base", generator_2=["m", "n"] * 4, annotator="gpt4")
     found = cp.read(table.assign(preference=[1.0, 2.0] * 4), tell=False)
     assert list(found.items) == ["base", "m", "n"]
-    with pytest.raises(cp.AnnotationError, match=r"'preference'.*row 1.*1\.5"):
+    with pytest.raises(cp.AnnotationError, match=r"'preference'.*row 1.*1\.5.*round\(\).*meaning="):
         cp.read(table.assign(preference=[1.0, 1.5] * 4), tell=False)
+    weighted = table.assign(preference=[1.02, 1.97] * 4)
+    with pytest.raises(cp.AnnotationError, match=r"row 0.*1\.02.*round\(\)"):
+        cp.read(weighted, tell=False)
+    pd.testing.assert_frame_equal(
+        cp.read(weighted.assign(preference=weighted["preference"].round()), tell=False).to_frame(), found.to_frame()
+    )
     assert "tie" in cp.read(table.assign(preference=[1.0, 1.5] * 4), meaning={1.5: "tie"}, tell=False).classes
+
+
+def test_the_column_of_the_chosen_answer_compares_both():
+    rng = np.random.default_rng(0)
+    sides = ["response_a", "response_b"]
+    rows = [(f"p{i}", who, f"x{i}", f"y{i}", rng.choice(sides)) for i, who in product(range(6), "abc")]
+    frame = pd.DataFrame(rows, columns=["prompt_id", "annotator", *sides, "chosen"])
+    with pytest.warns(AnnotationWarning, match="parts"):
+        found = cp.read(frame, tell=False)
+    assert list(found.classes) == ["left", "right"]
+    assert found.label.sum() == (frame["chosen"] == "response_b").sum()
+
+
+@pytest.mark.parametrize(("one", "other"), [("chosen", "rejected"), ("chosen_model", "rejected_model")])
+def test_chosen_and_rejected_items_are_refused_with_what_makes_comparisons_of_them(one, other):
+    models = [("a", "b"), ("b", "c"), ("a", "c"), ("c", "b")]
+    table = pd.DataFrame(models, columns=[one, other]).assign(prompt=[*"pqrs"])
+    with pytest.raises(cp.AnnotationError, match="second opinion") as refused:
+        cp.read(table, tell=False)
+    advice = str(refused.value)
+    made = advice[advice.index("table.assign(") :].partition(", for cp.")[0]
+    made = eval(made, {"table": table})
+    found = cp.Annotations.from_comparisons(made, prompt="prompt", worker=None, preferences=True)
+    sides = np.asarray(found.sides)
+    winners = [found.items[int(pair[label])] for pair, label in zip(sides, found.label, strict=True)]
+    assert sorted(winners) == sorted(table[one])
+
+
+def test_annotations_of_spans_are_by_name_and_no_column_without_a_value_names_their_workers():
+    rng = np.random.default_rng(0)
+    rows = [
+        {"id": f"{i}{name}{kind}", "span_id": f"s{i}", "annotation_name": name, "annotator_kind": kind}
+        | {"user_id": None, "result.label": rng.choice(["yes", "no"]), "result.explanation": "…"}
+        for i, name, kind in product(range(8), ["correct", "toxic"], ["HUMAN", "LLM"])
+    ]
+    with pytest.raises(cp.AnnotationError, match=r"Did you mean label='result.label'"):
+        cp.read(pd.DataFrame(rows), tell=False)
+    found = cp.read(pd.DataFrame(rows), label="result.label", tell=False)
+    assert list(found.questions) == ["correct", "toxic"]
+    assert set(found.workers) == {"HUMAN", "LLM"}
+    assert set(found.classes) == {"yes", "no"}
+    assert found.n_annotations == len(rows)
+
+
+@pytest.mark.parametrize("beside", [{}, {"ncols": 3, "nrows": 4}, {"index": [0, 1, 2, 3]}])
+def test_tables_of_columns_and_rows_in_json_are_read(beside, tmp_path):
+    rows = [[0, "a", "good"], [0, "b", "bad"], [1, "a", "bad"], [1, "b", "bad"]]
+    content = {"columns": ["id", "judge", "verdict"], "data": rows, **beside}
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps(content))
+    assert cp.read(path, tell=False).to_frame()["label"].tolist() == [row[2] for row in rows]
+    path.write_text(json.dumps(content | {"data": [*rows, [2, "a"]]}))
+    with pytest.raises(cp.AnnotationError, match=r"data\[4\] has 2 values.*3 columns"):
+        cp.read(path, tell=False)
 
 
 @pytest.mark.parametrize("pattern", ["{worker}_{question}", "{question}.{worker}"])

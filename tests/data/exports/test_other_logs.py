@@ -143,6 +143,52 @@ def test_openai_events_without_a_sample_are_refused(tmp_path):
         cp.read(path)
 
 
+def output_item(number, model, *results, error=None):
+    """An item of a run on OpenAI's platform, with what each grader said."""
+    unique = "-a2486074-d803-4445-b431-ad2262e85d47"
+    return {
+        "object": "eval.run.output_item",
+        "id": f"outputitem_{number}{model}",
+        "run_id": "run_1",
+        "eval_id": "eval_1",
+        "datasource_item_id": number,
+        "results": [{"name": name + unique, "passed": passed, "score": score} for name, passed, score in results],
+        "sample": {"model": model, "error": error},
+    }
+
+
+@pytest.mark.parametrize("shape", ["page", "list", "lines"])
+def test_openai_items_of_a_run_have_graders_as_scorers_and_models(shape, tmp_path, capsys):
+    items = [
+        output_item(n, model, ("match", n != 1, float(n != 1)), ("match", True, 1), ("judge", n == 0, n % 2))
+        for n in range(4)
+        for model in ("small", "large")
+    ]
+    items.append(output_item(9, "small", error={"code": "limit"}))
+    content = {"page": {"object": "list", "data": items, "has_more": False}, "list": items}.get(shape)
+    text = "\n".join(map(json.dumps, items)) if content is None else json.dumps(content)
+    path = tmp_path / ("items.jsonl" if shape == "lines" else "items.json")
+    path.write_text(text)
+    annotations = cp.read(path)
+    found = labels(annotations)
+    assert set(annotations.workers) == {"match", "match 2", "judge"}
+    assert [found[f"{n} @ large", "match"] for n in range(4)] == [[1], [0], [1], [1]]
+    assert [found[f"{n} @ small", "judge"] for n in range(4)] == [[1], [0], [0], [0]]
+    assert "1 sample with an error left out" in capsys.readouterr().err
+    scores = labels(cp.read(path, question="score", tell=False))
+    assert [scores[f"{n} @ large", "judge"] for n in range(4)] == [[0], [1], [0], [1]]
+
+
+def test_openai_items_that_cannot_be_used_are_refused(tmp_path):
+    item = output_item(0, "small", ("match", True, 1.0))
+    with pytest.raises(
+        AnnotationError, match=r"items\.json, item 1: an eval\.run\.output_item with datasource_item_id"
+    ):
+        cp.read(write(tmp_path / "items.json", [item, {key: item[key] for key in ("object", "results")}]))
+    with pytest.raises(AnnotationError, match=r"item 0: a result is 'passed'"):
+        cp.read(write(tmp_path / "items.json", [item | {"results": ["passed"]}]))
+
+
 def test_deepeval_metrics_are_scorers_and_runs_models(capsys):
     annotations = cp.read(LOGS / "deepeval")
     judged = "Correctness [GEval] (gpt-judge)"

@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 import crowdppl as cp
@@ -185,6 +186,84 @@ def test_doccano_with_users_and_a_file_for_each_annotator(tmp_path):
     for name, labels in {"eva": ["pos"], "tom": ["neg"]}.items():
         (folder / f"{name}.jsonl").write_text(lines([{"id": 1, "text": "x", "label": labels, "Comments": []}]))
     assert rows(cp.read(folder, tell=False)) == [(1, "eva", "pos"), (1, "tom", "neg")]
+
+
+def labelbox(task, *labels):
+    """A data row, with who chose what under which name."""
+    return {
+        "data_row": {"id": task, "external_id": "same.txt"},
+        "projects": {
+            "p": {
+                "name": "crowd",
+                "labels": [
+                    {
+                        "label_details": {"created_by": worker},
+                        "performance_details": {"seconds_to_create": 7},
+                        "annotations": {"objects": [], "classifications": [{"name": question, **answer}]},
+                    }
+                    for worker, question, answer in labels
+                ],
+            }
+        },
+    }
+
+
+def test_labelbox_lines(tmp_path, capsys):
+    pos, neg = ({"radio_answer": {"name": label, "value": label.lower()}} for label in ("Positive", "Negative"))
+    many = {"checklist_answers": [{"name": "Spam", "value": "spam"}]}
+    content = [labelbox("d1", ("eva", "tone", pos), ("tom", "tone", neg)), labelbox("d2", ("eva", "tone", pos))]
+    annotations, said = read(tmp_path / "export.ndjson", lines(content), capsys)
+    assert rows(annotations) == [("d1", "eva", "Positive"), ("d1", "tom", "Negative"), ("d2", "eva", "Positive")]
+    assert annotations.seconds.tolist() == [7, 7, 7]
+    assert "Labelbox export, question 'tone': 2 tasks, 2 annotators" in said
+    content += [labelbox("d3", ("eva", "tags", many), ("tom", "note", {"text_answer": {"content": "hm"}}))]
+    with pytest.raises(AnnotationError, match=r"questions: 'tone', 'tags'; say which"):
+        read(tmp_path / "export.ndjson", lines(content))
+    with pytest.raises(AnnotationError, match=r"single class, 'Spam'"):
+        read(tmp_path / "export.ndjson", lines(content), question="tags")
+
+
+def test_ground_truth_of_sagemaker(tmp_path, capsys):
+    def given(worker, content):
+        return {"workerId": worker, "annotationData": {"content": json.dumps(content)}}
+
+    label, radio = {"crowd-classifier": {"label": "cat"}}, {"crowd-classifier": {"dog": True, "cat": False}}
+    content = [
+        {"datasetObjectId": "0", "dataObject": {"s3Uri": "s3://b/0"}, "annotations": [given("a", label)]},
+        {"datasetObjectId": "1", "annotations": [given("a", radio), given("b", label)]},
+    ]
+    annotations, said = read(tmp_path / "request.json", content, capsys)
+    assert rows(annotations) == [("0", "a", "cat"), ("1", "a", "dog"), ("1", "b", "cat")]
+    assert "question 'crowd-classifier'" in said
+    content[1]["annotations"][1]["annotationData"]["content"] = "cat"
+    with pytest.raises(AnnotationError, match=r"object '1', annotations\[1\]: content is no JSON"):
+        read(tmp_path / "request.json", content)
+
+
+def zooniverse(*classifications):
+    """A table of who answered what of a subject, as a list of tasks in JSON."""
+    head = ["classification_id", "user_name", "user_id", "annotations", "subject_data", "subject_ids"]
+    made = [
+        [str(9 + n), who, "", json.dumps(given), "{}", subject]
+        for n, (who, subject, given) in enumerate(classifications)
+    ]
+    return pd.DataFrame(made, columns=head).to_csv(index=False)
+
+
+def test_zooniverse(tmp_path, capsys):
+    yes, no = ([{"task": "T0", "task_label": "A bird?", "value": value}] for value in ("Yes", "No"))
+    marks = [{"task": "T1", "task_label": "Where?", "value": [{"x": 1, "y": 2}]}]
+    content = zooniverse(("eva", "7", yes + marks), ("not-logged-in-1", "7", no), ("eva", "8", no))
+    annotations, said = read(tmp_path / "project.csv", content, capsys)
+    assert rows(annotations) == [(7, "eva", "Yes"), (7, "not-logged-in-1", "No"), (8, "eva", "No")]
+    assert "Zooniverse classifications, question 'T0': 2 tasks, 2 annotators" in said
+    two = [*yes, {"task": "T2", "value": ["red", "blue"]}]
+    with pytest.raises(AnnotationError, match=r"'T0', 'T2'; say which"):
+        read(tmp_path / "project.csv", zooniverse(("eva", "7", two), ("tom", "7", no)))
+    with pytest.raises(AnnotationError, match=r"row 0: there are 2 labels, 'red', 'blue'"):
+        read(tmp_path / "project.csv", zooniverse(("eva", "7", two), ("tom", "7", two)), question="T2")
+    with pytest.raises(AnnotationError, match=r"row 1: annotations is .* a list of dictionaries with task"):
+        read(tmp_path / "project.csv", zooniverse(("eva", "7", yes), ("tom", "7", {"T0": "Yes"})))
 
 
 MTURK = """HITId,Title,AssignmentId,WorkerId,AssignmentStatus,WorkTimeInSeconds,Input.url,Answer.sentiment.label

@@ -48,7 +48,7 @@ from .engines.settings import (
 from .findings.constant_workers import left_out_before, without_constant_workers
 from .findings.copies import AgreeingGroup
 from .findings.look import look_at
-from .findings.of_copies import are_unasked, as_one, groups_before, with_copies
+from .findings.of_copies import as_one, facts_before, groups_before, with_copies
 from .fitted.alignment import aligned, permutations
 from .fitted.averaged_labels import averaged_from_files, averaged_labels
 from .fitted.fitted import Fitted, label_posteriors
@@ -116,9 +116,12 @@ def fit_story(
     annotations = with_abstentions_that(annotations, abstentions)
     annotations, constant = without_constant_workers(annotations, constant_workers)
     groups: list[AgreeingGroup] = []
+    n_before = annotations.n_annotations
     if copies != "keep":
         annotations, groups = with_copies(annotations, copies)
-    apart = {"constant_workers": constant, "copies": groups, "copies_unasked": bool(groups) and copies == "auto"}
+    apart: dict[str, Any] = {"constant_workers": constant, "copies": groups}
+    apart["copies_unasked"] = bool(groups) and copies == "auto"
+    apart["copies_left"] = annotations.n_annotations / n_before if groups else None
     engine = ENGINES[check_method(method)]
     seed = checked_seed(seed)
     program, options = split_parts(find_story(story), options)
@@ -359,8 +362,7 @@ def update(
         of_em = settings if isinstance(settings, EMSettings) else EMSettings()
         start = sparse_em.solution(model, data, moving, start, fitted.dims, key, of_em)
     outcome = run_at_size(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
-    unasked = are_unasked(fitted.findings)
-    apart = {"constant_workers": constant, "copies": groups, "copies_unasked": unasked}
+    apart = {"constant_workers": constant, "copies": groups, **facts_before(fitted.findings)}
     return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims), apart)
 
 

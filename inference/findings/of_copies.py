@@ -68,11 +68,16 @@ def copies(of: Labels) -> Iterator[Said]:
     if not as_one:
         yield said
         return
+    left, unasked = facts["copies_left"], bool(facts.get("copies_unasked"))
+    most = (
+        f"; by {left:.0%} of the annotations the labels may well be worse than majority vote: gold labels of some "
+        "tasks, cp.next_gold(fit, 20), tell which are nearer"
+    )
     yield Said(
-        f"{said.text}. Each group counts as one worker",
-        "if they are much better than the rest, copies='keep' counts each of them",
-        {**said.values, "as_one": told(groups, workers)},
-        "warning" if facts.get("copies_unasked") else "note",
+        f"{said.text}. Each group counts as one worker, which leaves {left:.0%} of the annotations",
+        f"if they are much better than the rest, copies='keep' counts each of them{most * (left < LEFT)}",
+        {**said.values, "as_one": told(groups, workers), "left": left, "unasked": unasked},
+        "warning" if unasked or left < LEFT else "note",
     )
 
 
@@ -304,9 +309,14 @@ def groups_before(findings: Iterable[Finding], annotations: Annotations) -> list
     ]
 
 
-def are_unasked(findings: Iterable[Finding]) -> bool:
-    """Return whether workers counted as one in a fit with these findings though nobody asked for it."""
-    return any(finding.severity == "warning" for finding in _on_one(findings))
+def facts_before(findings: Iterable[Finding]) -> dict[str, object]:
+    """Return whether workers counted as one in a fit with these findings though nobody asked, and how much was left.
+
+    Args:
+        findings: on the fit; there is nothing where nobody counted as one.
+    """
+    values = next((finding.values for finding in _on_one(findings)), None)
+    return {} if values is None else {"copies_unasked": values["unasked"], "copies_left": values["left"]}
 
 
 def _on_one(findings: Iterable[Finding]) -> list[Finding]:

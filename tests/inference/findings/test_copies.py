@@ -366,7 +366,7 @@ def test_the_fit_that_mends_copies_comes_next_wherever_it_is_said(story, named, 
 def test_auto_counts_copies_as_one_by_itself_says_so_and_keeps_them_where_asked(share):
     annotations = copies(share)(np.random.default_rng(1))
     data, gold = annotations.without_gold(), np.asarray(annotations.gold)
-    with pytest.warns(cp.CrowdWarning, match="Each group counts as one worker; .*copies='keep'"):
+    with pytest.warns(cp.CrowdWarning, match="Each group counts as one worker, .*copies='keep'"):
         fit = cp.fit("auto", data, progress=False)
     asked = cp.fit("auto", data, copies="one", progress=False)
     with pytest.warns(cp.CrowdWarning, match="copies='one'"):
@@ -433,6 +433,11 @@ def test_copies_that_are_most_of_a_crowd_count_in_full_where_nobody_asked():
         fit = cp.fit("one_coin", mostly, copies="auto", progress=False)
     assert findings_of(fit, "copies")[0].values.keys().isdisjoint({"as_one"})
     np.testing.assert_array_equal(fit.posterior, cp.fit("one_coin", mostly, copies="keep", progress=False).posterior)
+    with pytest.warns(cp.CrowdWarning, match=r"leaves 45% of the annotations.*cp\.next_gold\(fit, 20\)"):
+        asked = cp.fit("one_coin", mostly, copies="one", progress=False)
+    assert findings_of(asked, "copies")[0].values["left"] == asked.annotations.n_annotations / mostly.n_annotations
+    again = findings_of(asked.update(mostly.to_frame()[:1].assign(task=-1), progress=False), "copies")[0]
+    assert (again.severity, again.values["unasked"]) == ("warning", False)
 
 
 def test_an_update_goes_on_warning_of_copies_that_count_as_one_though_nobody_asked():

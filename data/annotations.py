@@ -28,7 +28,7 @@ from .ids import NO_IDS, Ids
 from .joining import joined, refuse_new_classes
 from .kinds import NOMINAL, Kind, Ordered
 from .levels import verdicts
-from .long import frame_rows
+from .long import LongColumns, frame_rows
 from .pseudonyms import Key, check_workers, pseudonyms, read_key
 from .question_classes import refuse_not_own
 from .questions import QUESTION, SHARED, Units, by_question, fields_of, tasks_of
@@ -420,15 +420,8 @@ class Annotations(Constructors):
             columns = [name for name in columns if name != QUESTION or not len(self.questions)]
             task, worker, label = (own_or_known_column(role, columns, "the table") for role in COLUMNS)
             question = QUESTION if len(self.questions) else None
-            rows = frame_rows(
-                more,
-                task=task,
-                worker=worker,
-                label=label,
-                count=None,
-                question=question,
-                classes=self.levels if self.scored else self.categories,
-            )
+            named = self.levels if self.scored else self.categories
+            rows = frame_rows(more, LongColumns(task, worker, question, label), classes=named)
             refuse_new_classes(self, rows.label)
             refuse_not_own(
                 self.kind,
@@ -466,22 +459,11 @@ class Annotations(Constructors):
             )
         if self.named and found.worker is None:
             raise missing_column("worker", None, table.columns, "the table")
-        fields = comparison_fields(
-            table,
-            left=found.left,
-            right=found.right,
-            worker=found.worker,
-            label=found.label,
-            task=asked if n_asked is None else None,
-            prompt=asked if n_asked else None,
-            count=None,
-            seconds=None,
-            abstain=list(self.abstentions) or None,
-            preferences=self.preferences,
-            question=(found.question or QUESTION) if has_questions else None,
-            tell=False,
-        )
-        return Annotations(**fields)
+        question = (found.question or QUESTION) if has_questions else None
+        task, prompt = asked if n_asked is None else None, asked if n_asked else None
+        columns = dataclasses.replace(found, task=task, prompt=prompt, question=question)
+        silent, alone = list(self.abstentions) or None, self.preferences
+        return Annotations(**comparison_fields(table, columns, abstain=silent, preferences=alone, tell=False))
 
     def expanded(self) -> Annotations:
         """Return the same annotations with one row for each: a row with a count of n becomes n rows without counts."""

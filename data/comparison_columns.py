@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from .column_names import is_name_of, named_for, plain, stem
-from .comparisons import ASKED, Words, label_text
+from .comparisons import ASKED, ComparisonColumns, Words, label_text
 from .errors import AnnotationError
 from .kinds import SIDES
 from .questions import MOST_QUESTIONS, QUESTION, names_questions, question_column
@@ -38,36 +37,6 @@ FEW_QUESTIONS = 5
 """Values of a column "question" up to which they may be what items are compared by; more are prompts."""
 
 NAMED = 3  # of these values, that an error lists
-
-
-@dataclass(frozen=True)
-class ComparisonColumns:
-    """The columns of a table of comparisons, by the options of :meth:`.Annotations.from_comparisons`.
-
-    Of several columns of questions `label` is the first.
-    """
-
-    left: str
-    right: str
-    label: str
-    worker: str | None
-    task: str | None
-    prompt: str | None
-    question: str | tuple[str, ...] | None = None
-
-    def said(self) -> str:
-        """Return which column was taken for what."""
-        others = {"worker": self.worker, "task": self.task, "prompt": self.prompt, "question": self.question}
-        if several := isinstance(self.question, tuple):
-            del others["question"]
-        named = [f"{role} {name!r}" for role, name in others.items() if name is not None]
-        said = f"a column for each of {len(self.answers)} questions" if several else f"label {self.label!r}"
-        return ", ".join([f"{self.left!r} with {self.right!r}", said, *named])
-
-    @property
-    def answers(self) -> tuple[str, ...]:
-        """The columns of labels."""
-        return self.question if isinstance(self.question, tuple) else (self.label,)
 
 
 def find_comparison_columns(

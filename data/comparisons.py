@@ -1,6 +1,7 @@
 """Comparisons of two items: a table with the columns left, right, worker and label as annotations of pairs."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -16,7 +17,7 @@ from .frames import as_frame, is_frame, take_column
 from .gold import resolve_gold
 from .ids import Ids
 from .kinds import SIDES, Pairwise, encode_labels, is_fraction, sorted_labels
-from .long import Missing, before, long_fields, rows_kept, wide_answers
+from .long import LongColumns, Missing, before, long_fields, rows_kept, wide_answers
 from .questions import Units, tasks_of
 from .text_files import check_roles
 
@@ -48,22 +49,46 @@ NAMED_ITEMS = 5  # that an error lists
 NAMED_PARTS = 3  # of a disconnected graph that a warning lists
 
 
+@dataclass(frozen=True)
+class ComparisonColumns:
+    """The columns of a table of comparisons, by the options of :meth:`.Annotations.from_comparisons`.
+
+    Of several columns of questions `label` is the first.
+    """
+
+    left: str
+    right: str
+    label: str
+    worker: str | None
+    task: str | None
+    prompt: str | None
+    question: str | Sequence[str] | None = None
+    count: str | None = None
+    seconds: str | None = None
+    when: str | None = None
+
+    def said(self) -> str:
+        """Return which column was taken for what."""
+        others = {"worker": self.worker, "task": self.task, "prompt": self.prompt, "question": self.question}
+        if several := not isinstance(self.question, str | None):
+            del others["question"]
+        named = [f"{role} {name!r}" for role, name in others.items() if name is not None]
+        said = f"a column for each of {len(self.answers)} questions" if several else f"label {self.label!r}"
+        return ", ".join([f"{self.left!r} with {self.right!r}", said, *named])
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The columns of labels."""
+        return (self.label,) if isinstance(self.question, str | None) else tuple(self.question)
+
+
 def comparison_fields(
     table: Any,
+    columns: ComparisonColumns,
     *,
-    left: str,
-    right: str,
-    worker: str | None,
-    label: str,
-    task: str | None,
-    prompt: str | None,
-    count: str | None,
-    seconds: str | None,
     abstain: Any,
-    when: str | None = None,
     meaning: Mapping[Any, str] | None = None,
     preferences: bool = False,
-    question: str | Sequence[str] | None = None,
     tell: bool = True,
     **options: Any,
 ) -> dict[str, Any]:
@@ -75,32 +100,37 @@ def comparison_fields(
         raise AnnotationError(f"{other[0]}= cannot be used of comparisons; options are {', '.join(OPTIONS)}")
     frame = as_frame(table)
     where: Where = row_number
+    left, right, label, task, prompt, question = (
+        getattr(columns, role) for role in ("left", "right", "label", "task", "prompt", "question")
+    )
+    beside = {"worker": columns.worker, "count": columns.count, "seconds": columns.seconds, "when": columns.when}
     if not isinstance(question, str | None):
-        own = {"left": left, "right": right, "worker": worker, "prompt": prompt, "count": count}
-        own |= {"seconds": seconds, "when": when, "task": task if task in frame.columns else None}
+        own = {"left": left, "right": right, "prompt": prompt, **beside}
+        own |= {"task": task if task in frame.columns else None}
         wide, where, question = wide_answers(frame, own, list(question), label, where, "the table")
         frame = as_frame(wide)
     if truth_value("preferences", preferences, error=AnnotationError):
         task = None
-        if count is not None or options.get("gold") is not None:
-            other_role = "gold" if count is None else "count"
+        if columns.count is not None or options.get("gold") is not None:
+            other_role = "gold" if columns.count is None else "count"
             raise AnnotationError(
                 f"{other_role}= is of comparisons with a true label, and preferences=True takes each row for a "
                 "preference of its own; leave out one of the two"
             )
     if task == TASK and (prompt is not None or TASK not in frame.columns):
         task = None
-    roles = {"left": left, "right": right, "worker": worker, "label": label, "task": task, "prompt": prompt}
-    check_roles(roles | {"count": count, "seconds": seconds, "when": when, "question": question})
+    roles = {"left": left, "right": right, "worker": columns.worker, "label": label, "task": task, "prompt": prompt}
+    beside |= {"question": question}
+    check_roles(roles | beside)
     if task is not None and prompt is not None:
         raise AnnotationError("task= and prompt= both say what is asked of a pair; give one of them")
     own = roles | {"question": question}
     if any(value is None or value != value for value in abstentions_of(abstain)):
         own["label"] = None  # an empty label is an abstention
-    columns = {f"column {name!r}": take_column(frame, name, role) for role, name in own.items() if name is not None}
+    needed = {f"column {name!r}": take_column(frame, name, role) for role, name in own.items() if name is not None}
     missing: Missing = options.pop("missing", "refuse")
     check_name("value of missing", missing, get_args(Missing))
-    kept = rows_kept(columns, missing)
+    kept = rows_kept(needed, missing)
     where = before(kept, where)
     if len(kept) < len(frame):
         frame = as_frame(frame.to_pandas().iloc[kept].reset_index(drop=True))
@@ -143,19 +173,12 @@ def comparison_fields(
             label: pd.Series([v.value if isinstance(v, _Abstention) else v for v in labels], dtype=object),
         }
     )
-    beside = {"worker": worker, "count": count, "seconds": seconds, "when": when, "question": question}
     for role, name in beside.items():
         if name is not None:
             rows[name] = take_column(frame, name, role)
     fields = long_fields(
         rows,
-        task=str(rows.columns[0]),
-        worker=worker,
-        label=label,
-        count=count,
-        seconds=seconds,
-        when=when,
-        question=question,
+        LongColumns(task=str(rows.columns[0]), label=label, **beside),
         abstain=abstain,
         kind=KIND,
         mirrored=is_mirrored,

@@ -8,11 +8,11 @@ from .abstentions import abstentions_of
 from .build import build
 from .column_names import named_for
 from .comparison_columns import column_of_criteria, find_comparison_columns, two_sides
-from .comparisons import comparison_fields
+from .comparisons import ComparisonColumns, comparison_fields
 from .errors import AnnotationError, warn
-from .frames import as_frame, listed, read_parquet
+from .frames import as_frame, read_parquet
 from .kinds import listed_classes
-from .long import Missing, csv_fields, long_fields
+from .long import LongColumns, Missing, csv_fields, long_fields
 from .nested import nested_rows, read_nested
 from .repeats import Repeats
 from .tags import Empty, tag_fields
@@ -125,13 +125,7 @@ class Constructors:
         return cls(
             **long_fields(
                 frame,
-                task=task,
-                worker=worker,
-                label=label,
-                count=count,
-                seconds=seconds,
-                when=when,
-                question=question,
+                LongColumns(task, worker, question, label, count, seconds, when),
                 classes=classes,
                 ordered=ordered,
                 abstain=abstain,
@@ -219,12 +213,16 @@ class Constructors:
         columns = as_frame(frame).columns
         if (left, right) == ("left", "right") and any(n == role and n not in columns for role, n in names.items()):
             given = {role: name for role, name in names.items() if name != role or name in columns}
-            about: dict[str, Any] = {"given": given, "abstain": abstentions_of(abstain), "meaning": meaning}
-            about["looks"] = False
+            look: dict[str, Any] = {
+                "given": given,
+                "abstain": abstentions_of(abstain),
+                "meaning": meaning,
+                "looks": False,
+            }
             if not isinstance(question, str | None):
                 given["question"], given["label"] = question, label
             table = as_frame(frame).to_pandas()
-            known = find_comparison_columns(table, **about, sure=True)
+            known = find_comparison_columns(table, **look, sure=True)
             if known is not None and ("left" in given) == ("right" in given):
                 names |= {role: getattr(known, role) or name for role, name in names.items() if role not in given}
             elif not {"left", "right"} & given.keys() and (sides := two_sides(columns)) is not None:
@@ -236,21 +234,10 @@ class Constructors:
                 f"column {found!r} seems to have what the items are compared by, and is not used, so that all rows of "
                 f"a pair are of one task: question={found!r} takes each for a question of its own"
             )
-        return cls(
-            **comparison_fields(
-                frame,
-                **names,
-                task=task,
-                prompt=prompt,
-                count=count,
-                seconds=seconds,
-                abstain=abstain,
-                meaning=meaning,
-                preferences=preferences,
-                question=question,
-                **options,
-            )
-        )
+        names |= {"task": task, "prompt": prompt, "question": question, "count": count, "seconds": seconds}
+        named = ComparisonColumns(**names, when=options.pop("when", None))
+        about: dict[str, Any] = {"abstain": abstain, "meaning": meaning, "preferences": preferences}
+        return cls(**comparison_fields(frame, named, **about, **options))
 
     @classmethod
     def from_tags(
@@ -314,19 +301,14 @@ class Constructors:
         """
         if encoding is not None:
             check_encoding(encoding)
-        return cls(**csv_fields(path, separator, options, encoding))
+        return cls(**csv_fields(path, separator, *LongColumns.among(options), encoding))
 
     @classmethod
     def from_parquet(cls, path: str | Path, **options: Any) -> Self:
         """Read annotations from a Parquet file; `options` and what is raised are as for `from_frame`."""
-        names = {role: options.get(role, role) for role in ("task", "worker", "label")}
-        names |= {role: options.get(role) for role in ("count", "seconds")}
+        names = LongColumns.among(options)[0].named
         check_roles(names)
-        names |= {f"question {name!r}": name for name in listed(options.get("question"))}
-        if options.get("question") is not None and not isinstance(options["question"], str):
-            del names["label"]
-        wanted = {role: name for role, name in names.items() if name is not None}
-        return cls.from_frame(read_parquet(path, wanted), **options)
+        return cls.from_frame(read_parquet(path, names), **options)
 
     @classmethod
     def from_matrix(

@@ -1,7 +1,7 @@
 """Long tables with one row for each annotation, in memory and as CSV files."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -34,16 +34,49 @@ Missing = Literal["refuse", "drop"]
 FILLED_DOWN = 0.3  # of the tasks are missing: it looks as if only the first row of each task named it
 
 
+@dataclass(frozen=True)
+class LongColumns:
+    """The columns of a table with a row for each annotation, by the options of :meth:`.Annotations.from_frame`.
+
+    Attributes:
+        task: of tasks.
+        worker: of workers, or None where none is named.
+        question: of questions; or several, one for each question, with labels in the place of `label`; None for one
+            question.
+        label: of annotations.
+        count: of how many annotations a row stands for, or None for one each.
+        seconds: of how long annotations took, or None where it is not said.
+        when: of when they were given, or None where it is not said.
+    """
+
+    task: str = "task"
+    worker: str | None = "worker"
+    question: str | Sequence[str] | None = None
+    label: str = "label"
+    count: str | None = None
+    seconds: str | None = None
+    when: str | None = None
+
+    @classmethod
+    def among(cls, options: Mapping[str, Any]) -> tuple["LongColumns", dict[str, Any]]:
+        """Return the columns that are among options, and the other options."""
+        others = {name: value for name, value in options.items() if name not in cls.__dataclass_fields__}
+        return cls(**{name: value for name, value in options.items() if name not in others}), others
+
+    @property
+    def named(self) -> dict[str, str]:
+        """By role the columns there are; several columns of questions are the labels."""
+        roles = {role: name for role, name in vars(self).items() if name is not None}
+        if not isinstance(self.question, str | None):
+            del roles["question"], roles["label"]
+            roles |= {f"question {name!r}": name for name in self.question}
+        return roles
+
+
 def frame_rows(
     table: Any,
+    columns: LongColumns,
     *,
-    task: str,
-    worker: str | None,
-    label: str,
-    count: str | None,
-    seconds: str | None = None,
-    when: str | None = None,
-    question: str | Sequence[str] | None = None,
     where: Where | None = None,
     source: str = "the table",
     classes: Ids | None = None,
@@ -55,20 +88,14 @@ def frame_rows(
 
     Args:
         table: a pandas, polars or pyarrow table with A rows.
-        task: the column of tasks.
-        worker: the column of workers, or None where none is named.
-        label: the column of annotations.
-        count: the column of counts, or None for one annotation a row.
-        seconds: the column of how long annotations took, or None where it is not said.
-        when: the column of when they were given, or None where it is not said.
-        question: the column of questions; or several columns, one for each question, with labels in the place of
-            `label`; or None for one question.
+        columns: its columns.
         where: says where a row is, for messages.
         source: what messages call the table.
         classes: those that were given; None for those that are used.
         skip_blank: leave out rows that have nothing in any column of the table.
         missing: what is done with rows that lack a task, worker, label or count: "refuse" the table, or "drop" them
             with a warning; None to refuse it where nobody can choose.
+        blank_label: whether a label may be blank; else it is missing.
 
     Raises:
         AnnotationError: a column is missing or given twice, there is no row, or a value cannot be used.
@@ -77,52 +104,42 @@ def frame_rows(
     if missing is not None:
         check_name("value of missing", missing, get_args(Missing))
     where = where or row_number
-    if question is not None and not isinstance(question, str):
-        own = {"task": task, "worker": worker, "count": count, "seconds": seconds, "when": when}
-        table, where, question = wide_answers(as_frame(table), own, list(question), label, where, source)
-    others = {"count": count, "seconds": seconds, "when": when, "question": question}
-    check_roles({"task": task, "worker": worker, "label": label} | others)
+    if not isinstance(columns.question, str | None):
+        own = {role: name for role, name in vars(columns).items() if role not in ("question", "label")}
+        questions = list(columns.question)
+        table, where, question = wide_answers(as_frame(table), own, questions, columns.label, where, source)
+        columns = replace(columns, question=question)
+    names = columns.named
+    check_roles(names)
     frame = as_frame(table)
-    named = {"task": task, "worker": worker, "question": question, "label": label}
-    columns = {role: (name, take_column(frame, name, role, source)) for role, name in named.items() if name is not None}
-    columns = {
-        role: (name, values if role == "label" and blank_label else _without_blanks(values))
-        for role, (name, values) in columns.items()
-    }
-    counts = None if count is None else take_column(frame, count, "count", source)
-    times, dates = (
-        None if name is None else take_column(frame, name, role, source)
-        for role, name in (("seconds", seconds), ("when", when))
-    )
+    values = {role: take_column(frame, name, role, source) for role, name in names.items()}
+    texts = [role for role in ("task", "worker", "question", *(() if blank_label else ("label",))) if role in values]
+    values |= {role: _without_blanks(values[role]) for role in texts}
     if not len(frame):
         raise AnnotationError(
             f"{source} has the columns {', '.join(map(repr, frame.columns))} but no row; a row for each annotation is "
             "needed"
         )
-    filled = {f"column {name!r}": values for name, values in columns.values()}
-    filled |= {} if counts is None else {f"column {count!r}": counts}
+    titles = {role: f"column {name!r}" for role, name in names.items()}
+    filled = {titles[role]: each for role, each in values.items() if role not in ("seconds", "when")}
     used = _filled_rows(frame, filled) if skip_blank else np.arange(len(frame))
     if len(used) < len(frame):
-        filled = {title: values.iloc[used] for title, values in filled.items()}
+        filled = {title: each.iloc[used] for title, each in filled.items()}
     kept = used[rows_kept(filled, missing, before(used, where))]
     if len(kept) < len(frame):
-        columns = {role: (name, _rows(values, kept)) for role, (name, values) in columns.items()}
-        counts, times, dates = (None if values is None else _rows(values, kept) for values in (counts, times, dates))
+        values = {role: _rows(each, kept) for role, each in values.items()}
         where = before(kept, where)
 
-    label_name, labels = columns.pop("label")
-    coded = {role: encode(values, f"column {name!r}", where) for role, (name, values) in columns.items()}
-    coded["label"] = encode_labels(labels, f"column {label_name!r}", where, classes)
-    numbers = None
-    if counts is not None:
-        title = f"column {count!r}"
-        numbers = check_counts(counts.to_numpy(), title, where)
-        if not numbers.any():
-            raise AnnotationError(f"{title} is 0 in every row: there is no annotation")
-    taken = None if times is None else check_seconds(times, f"column {seconds!r}", where)
-    given = None if dates is None else check_when(dates, f"column {when!r}", where)
+    coded = {role: encode(values[role], titles[role], where) for role in texts if role != "label"}
+    label = encode_labels(values["label"], titles["label"], where, classes)
+    checks = {"count": check_counts, "seconds": check_seconds, "when": check_when}
+    numbers: dict[str, Any] = {
+        role: check(values[role], titles[role], where) for role, check in checks.items() if role in values
+    }
+    if not numbers.get("count", np.ones(1)).any():
+        raise AnnotationError(f"{titles['count']} is 0 in every row: there is no annotation")
     units = paired(coded["task"], coded["question"]) if "question" in coded else coded["task"]
-    return Rows(units, coded.get("worker"), coded["label"], numbers, taken, given)
+    return Rows(units, coded.get("worker"), label, **numbers)
 
 
 def _without_blanks(values: pd.Series) -> pd.Series:
@@ -164,14 +181,8 @@ def wide_answers(
 
 def long_fields(
     table: Any,
+    columns: LongColumns,
     *,
-    task: str = "task",
-    worker: str | None = "worker",
-    label: str = "label",
-    count: str | None = None,
-    seconds: str | None = None,
-    when: str | None = None,
-    question: str | Sequence[str] | None = None,
     where: Where | None = None,
     source: str = "the table",
     missing: Missing = "refuse",
@@ -183,6 +194,7 @@ def long_fields(
 
     `mirrored` says of each row of comparisons whether it shows its pair the other way round.
     """
+    question = columns.question
     if not isinstance(question, str | None) and options.get("classes") is options.get("ordered") is None:
         frame = as_frame(table)
         answers = [name for name in question if name in frame.columns]
@@ -196,13 +208,7 @@ def long_fields(
     listed = [*(listed_classes(options) or ()), *abstentions_of(options.get("abstain"))]
     rows = frame_rows(
         table,
-        task=task,
-        worker=worker,
-        label=label,
-        count=count,
-        seconds=seconds,
-        when=when,
-        question=question,
+        columns,
         where=where,
         source=source,
         classes=listed_classes(options),
@@ -210,21 +216,23 @@ def long_fields(
         skip_blank=skip_blank,
         blank_label=any(map(_is_blank, listed)),
     )
-    names = (task, worker or "worker", label)
+    label, taken = columns.label, (columns.task, columns.worker)
+    names = (columns.task, columns.worker or "worker", label)
     options |= {"question": question} if isinstance(question, str) else {}
     rows = replace(rows, mirrored=mirrored)
-    return build(rows, names=names, suggest=lambda: suggest_label(table, label, taken=(task, worker)), **options)
+    return build(rows, names=names, suggest=lambda: suggest_label(table, label, taken), **options)
 
 
 def csv_fields(
     path: str | Path,
     separator: str | None,
+    columns: LongColumns,
     options: dict[str, Any],
     encoding: str | None = None,
     table: pd.DataFrame | None = None,
     where: Where | None = None,
 ) -> dict[str, Any]:
-    """Return the fields of `Annotations` for a CSV file; `options` are those of `Annotations.from_frame`.
+    """Return the fields of `Annotations` for a CSV file; `options` are other ones of `Annotations.from_frame`.
 
     `table` is the file's, where it was read as text, or of several files, and `where` then says where a row is.
 
@@ -235,27 +243,25 @@ def csv_fields(
     # Text in both files is converted together; gold labels in another file have types of their own.
     together = isinstance(gold, str | Path) and Path(gold).is_file()
     together = together and suffix_of(str(gold)) not in (".parquet", *JSON, *EXCEL)
-    columns = {role: options.get(role, role) for role in ("task", "worker", "label")} | {"count": options.get("count")}
-    question = options.get("question")
-    if isinstance(question, str):
-        columns["question"] = question
-    check_roles(columns)
-    if question is not None and not isinstance(question, str):
-        columns["label"] = list(question)
-    table, truth = read_csv_tables(path, gold if together else None, separator, columns, encoding, table)
+    question = columns.question
+    check_roles(columns.named)
+    labels = columns.label if isinstance(question, str | None) else list(question)
+    named: dict[str, Any] = {"task": columns.task, "worker": columns.worker, "label": labels, "count": columns.count}
+    named |= {"question": question} if isinstance(question, str) else {}
+    table, truth = read_csv_tables(path, gold if together else None, separator, named, encoding, table)
     if question is not None and isinstance(options.get("classes"), Mapping | None):
-        named = {value for value in listed_classes(options) or () if isinstance(value, str)}
-        table, truth = with_scales(table, truth, question, columns["label"], named, options.get("abstain"))
+        text = {value for value in listed_classes(options) or () if isinstance(value, str)}
+        table, truth = with_scales(table, truth, question, labels, text, options.get("abstain"))
         stated = options.get("classes") or {}
-        table = with_truth_values(table, question, columns["label"], stated)
-        truth = None if truth is None else with_truth_values(truth, question, columns["label"], stated)
+        table = with_truth_values(table, question, labels, stated)
+        truth = None if truth is None else with_truth_values(truth, question, labels, stated)
     if truth is not None:
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator, encoding)}
     where = where or row_and_line(path, separator, encoding)
-    for label in listed(columns["label"]):
+    for label in listed(labels):
         if label in table and listed_classes(options) is None:
             refuse_fractions(table[label], options.get("abstain"), f"column {label!r}", where)
-    return long_fields(table, where=where, source=str(path), **options)
+    return long_fields(table, columns, where=where, source=str(path), **options)
 
 
 def refuse_fractions(labels: pd.Series, abstain: Any, title: str, where: Where) -> None:

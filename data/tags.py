@@ -11,7 +11,7 @@ from .column_names import missing_column
 from .columns import Where, row_number
 from .errors import AnnotationError, check_name
 from .frames import as_frame, read_parquet_table, read_text_table
-from .long import long_fields
+from .long import LongColumns, long_fields
 from .questions import QUESTION
 
 NO, YES = "no", "yes"
@@ -74,9 +74,9 @@ def tag_fields(
     if by_task:
         pairs = {(name, tag): YES if tag in each else NO for name, each in by_task.items() for tag in all_tags}
         options |= {"gold": pairs}
-    roles: dict[str, Any] = {"task": task, "worker": worker, "label": "label", "question": QUESTION}
-    options = roles | {"classes": [NO, YES]} | options
-    return long_fields(rows, where=lambda place: where(int(row[place])), **options)
+    columns, options = LongColumns.among({"task": task, "worker": worker, "question": QUESTION} | options)
+    options = {"classes": [NO, YES]} | options
+    return long_fields(rows, columns, where=lambda place: where(int(row[place])), **options)
 
 
 def _separator(cells: Iterable[tuple[Any, str]]) -> str:

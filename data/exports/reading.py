@@ -27,7 +27,7 @@ from ..frames import is_frame, read_parquet_table, read_text_table, row_and_line
 from ..ids import Ids
 from ..json_files import read_json
 from ..kinds import listed_classes
-from ..long import csv_fields, long_fields, refuse_fractions
+from ..long import LongColumns, csv_fields, long_fields, refuse_fractions
 from ..nested import flat_records, labels_in_lists, places_in, unnamed_labels, with_field
 from ..questions import names_questions, question_column
 from ..repeats import n_repeated
@@ -499,13 +499,13 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
         questions = ", ".join(filter(None, (questions, f"count {count!r}")))
     columns |= {"task": roles.task, "worker": roles.worker, "label": roles.label, "count": count}
     columns["seconds"] = None if asked.seconds is None or roles.worker is None else roles.seconds
-    options = {**columns, **asked.options, "gold": truth, "skip_blank": True}
+    of_table, options = LongColumns.among({**columns, **asked.options, "gold": truth, "skip_blank": True})
     if path is None:
-        fields = long_fields(frame, where=table.where, source=what, **options)
+        fields = long_fields(frame, of_table, where=table.where, source=what, **options)
     else:
         _refuse_repeated_header(table, path, [roles.task, roles.worker, *(answers or [roles.label])], asked)
         encoding = asked.encoding or (encoding_of(path) if table.where is None else None)
-        fields = csv_fields(path, asked.separator, options, encoding, frame, table.where)
+        fields = csv_fields(path, asked.separator, of_table, options, encoding, frame, table.where)
     apart = "" if question is not None else _telling_apart(frame, roles)
     said = ", ".join(filter(None, (roles.said(), questions)))
     used = [roles.task, roles.worker, roles.label, columns["seconds"], count, asked.options.get("when")]
@@ -637,10 +637,11 @@ def _of_held(held: Held, asked: Asked, options: Mapping[str, Any] | None = None)
         classes = [label for label in held.classes if label not in abstentions_of(options.get("abstain"))]
         stated = {"ordered": held.ordered, "classes": classes}
         options = {**options, **{name: value for name, value in stated.items() if value}}
+    beside = {name: name for name in ("question", "seconds") if name in held.frame}
+    columns, options = LongColumns.among({**beside, **options})
     fields = long_fields(
         held.frame,
-        question="question" if "question" in held.frame else None,
-        seconds="seconds" if "seconds" in held.frame else None,
+        columns,
         where=(lambda row: places[row]) if places else None,
         source=held.what,
         gold=truth,
@@ -735,7 +736,8 @@ def _form(table: pd.DataFrame, form: Form, what: str, asked: Asked) -> tuple[Ann
     if all(is_text(column) for column in labels):
         labels = convert_labels(*labels)
     answers, places = answers_of(table, form, labels)
-    fields = long_fields(answers, where=lambda row: places[row], source=what, gold=asked.truth, **asked.options)
+    columns, options = LongColumns.among(asked.options)
+    fields = long_fields(answers, columns, where=lambda row: places[row], source=what, gold=asked.truth, **options)
     said = f"{what}: a row for each worker ({form.worker!r}) and a column for each of {len(form.tasks)} tasks"
     again = workers[workers.duplicated()].unique()
     repeats = f"; in several rows: {', '.join(map(repr, again[:3]))}{' and more' * (len(again) > 3)}"

@@ -6,7 +6,7 @@ column for each task; a file of comparisons has two columns of items, and one of
 
 import json
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ import pandas as pd
 from ..abstentions import abstentions_of
 from ..annotations import Annotations
 from ..column_names import NAMES, missing_column, plain, stem
-from ..comparison_columns import ComparisonColumns, find_comparison_columns, needed_comparison_columns, two_sides
+from ..comparison_columns import find_comparison_columns, needed_comparison_columns, two_sides
+from ..comparisons import ComparisonColumns, comparison_fields
 from ..description import count_text
 from ..errors import AnnotationError
 from ..text import convert_text
@@ -382,27 +383,28 @@ def compared_annotations(
     items = {str(item): item for side in (found.left, found.right) for item in columns[side].dropna().unique()}
     for name in found.answers:
         columns[name] = columns[name].map(lambda value: items.get(value, value), na_action="ignore")
+    options = dict(asked.options)
     try:
-        annotations = Annotations.from_comparisons(
+        fields = comparison_fields(
             pd.DataFrame(columns),
-            left=found.left,
-            right=found.right,
-            worker=found.worker,
-            label="label" if len(found.answers) > 1 else found.label,
-            task=found.task,
-            prompt=found.prompt,
-            count=asked.count,
-            seconds=None if asked.seconds == INFER else asked.seconds,
+            replace(
+                found,
+                label="label" if len(found.answers) > 1 else found.label,
+                count=asked.count,
+                seconds=None if asked.seconds == INFER else asked.seconds,
+                when=options.pop("when", None),
+            ),
+            abstain=options.pop("abstain", None),
             meaning=asked.meaning,
             preferences=asked.preferences,
-            question=found.question,
             item_features=asked.item_features,
             gold=asked.truth,
-            **asked.options,
+            **options,
         )
     except AnnotationError as error:
         other = "" if asked.comparisons else f"; where {found.label!r} has classes like any other: comparisons=False"
         raise AnnotationError(f"{what}: {error}{other}") from None
+    annotations = Annotations(**fields)
     pairs = np.unique(np.sort(np.asarray(annotations.sides), axis=1), axis=0)
     sizes = f"{count_text(annotations.n_annotations, 'comparison')} of {count_text(len(annotations.items), 'item')}, "
     sizes += f"{count_text(len(pairs), 'pair')}, "

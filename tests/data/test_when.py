@@ -28,6 +28,7 @@ def test_dates_are_seconds_since_1970_in_utc_whatever_the_table(tmp_path):
         Annotations.from_frame(pa.Table.from_pandas(stamps), when="at"),
         cp.read(tmp_path / "crowd.csv", when="at", tell=False),
         cp.read(tmp_path / "crowd.parquet", when="at", tell=False),
+        Annotations.from_parquet(tmp_path / "crowd.parquet", when="at"),
     ):
         np.testing.assert_array_equal(found.when, TIMES)
     assert "times of 2 rows" in repr(found)

@@ -144,7 +144,7 @@ class Annotations(Constructors):
     item_features: Array | None = None
     item_feature_names: Ids = NO_IDS
 
-    @property
+    @cached_property
     def n_tasks(self) -> int:
         """N, the number of tasks, also of those without an annotation."""
         return len(self.tasks)
@@ -252,12 +252,12 @@ class Annotations(Constructors):
         worker = read_only(pairs.task[np.asarray(self.worker)])
         return self.replace(worker=worker, workers=pairs.tasks, worker_features=features, category_counts=None)
 
-    @property
+    @cached_property
     def n_workers(self) -> int:
         """J, the number of workers; 0 where none is named. After :meth:`by_question` they are pairs."""
         return len(self.workers)
 
-    @property
+    @cached_property
     def n_classes(self) -> int:
         """K, the number of classes, also of those that nobody used."""
         return len(self.classes)
@@ -295,7 +295,7 @@ class Annotations(Constructors):
         own = self.kind.own
         return None if own is None else own[np.asarray(self.question)]
 
-    @property
+    @cached_property
     def n_rows(self) -> int:
         """A, the number of rows."""
         return int(self.task.shape[0])

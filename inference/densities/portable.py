@@ -444,7 +444,8 @@ class _Example(ByKey):
             annotations.kind,
             annotations.scored,
         )
-        self._key = (*sizes, *(name for name, x in vars(annotations).items() if x is not None))
+        names = (field.name for field in fields(annotations))
+        self._key = (*sizes, *(name for name in names if getattr(annotations, name) is not None))
 
 
 @lru_cache(maxsize=256)

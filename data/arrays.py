@@ -1,7 +1,8 @@
-"""Arrays made longer and shorter along an axis, tables of counts, and connected parts of a graph."""
+"""Arrays made longer and shorter along an axis, tables of counts, and connected parts of a graph or of sets."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, overload
 
 import numpy as np
@@ -146,3 +147,19 @@ def connected_parts(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray
             break
     found: np.ndarray = np.unique(part, return_inverse=True)[1]
     return found
+
+
+def groups_sharing(sets: Sequence[AbstractSet[Any]]) -> list[list[int]]:
+    """Return the positions of sets in groups of those that share values, directly or by others.
+
+    >>> groups_sharing([{1, 2}, {5}, {2, 3}])
+    [[0, 2], [1]]
+    """
+    groups: list[tuple[AbstractSet[Any], list[int]]] = []
+    for place, values in enumerate(sets):
+        shared = [group for group in groups if group[0] & values]
+        groups = [group for group in groups if not any(group is each for each in shared)]
+        groups.append(
+            (set(values).union(*(each for each, _ in shared)), sorted([place, *(i for _, of in shared for i in of)]))
+        )
+    return sorted(places for _, places in groups)

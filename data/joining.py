@@ -47,8 +47,18 @@ def joined(first: Any, more: Any) -> Any:
         places = items.index_of(more.items)
         of_items = _of(first, more, "item_features", first.items, more.items, places, len(items))
         of_pairs |= {"item_features": of_items}
-    classes = np.array([_class(first, name) for name in more.classes], np.int32)
-    kinds = np.array([*classes, *(_abstention(first, name) for name in more.abstentions)], np.int32)
+    classes, abstentions = first.classes.index_of(more.classes), first.abstentions.index_of(more.abstentions)
+    for name, place in zip(more.classes, classes, strict=True):
+        if place < 0:
+            raise AnnotationError(_no_class(first, name))
+    for name, place in zip(more.abstentions, abstentions, strict=True):
+        if place < 0:
+            raise AnnotationError(
+                f"the abstention {name!r} is none of the {len(first.abstentions)} known ones "
+                f"{list(first.abstentions[:10])}, and categories of annotations cannot be added to; make annotations "
+                "of everything with abstain=[…]"
+            )
+    kinds = np.concatenate([classes, first.n_classes + abstentions]).astype(np.int32)
     known = first.kind, first.classes, first.questions, more.tasks
     refuse_not_own(*known, np.asarray(more.task), kinds[np.asarray(more.label)], lambda _: "a label to be added")
     tasks, task = _together(first.tasks, more.tasks)
@@ -146,34 +156,6 @@ def _no_class(first: Any, name: object) -> str:
         f"the class {name!r} is none of the {first.n_classes} classes {list(first.classes[:10])}{among}, and classes "
         "cannot be added to; make annotations of everything with classes=[…], and fit them anew where there is a fit"
     )
-
-
-def _class(first: Any, name: object) -> int:
-    """The place of a class among those that are known.
-
-    Raises:
-        AnnotationError: it is none of them.
-    """
-    place = int(first.classes.index_of([name])[0])
-    if place < 0:
-        raise AnnotationError(_no_class(first, name))
-    return place
-
-
-def _abstention(first: Any, name: object) -> int:
-    """The place of an abstention among the categories of annotations that are known.
-
-    Raises:
-        AnnotationError: it is no abstention there.
-    """
-    place = int(first.abstentions.index_of([name])[0])
-    if place < 0:
-        raise AnnotationError(
-            f"the abstention {name!r} is none of the {len(first.abstentions)} known ones "
-            f"{list(first.abstentions[:10])}, and categories of annotations cannot be added to; make annotations of "
-            "everything with abstain=[…]"
-        )
-    return first.n_classes + place
 
 
 def _together(old: Ids, new: Ids) -> tuple[Ids, np.ndarray]:

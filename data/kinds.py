@@ -105,8 +105,9 @@ class Kind:
                 one class; or the column looks like an identifier, with more than 1000 distinct values, or distinct
                 values in more than half of 50 rows or more.
         """
-        if classes is not None:
-            given = Ids(classes, what=option)
+        given = None if classes is None else Ids(classes, what=option)
+        self.check_order(label, given, option)
+        if given is not None:
             if len(given) < 2:
                 raise AnnotationError(f"{option}={list(given)!r} must list at least two classes")
             return label.aligned(given, option)
@@ -118,6 +119,18 @@ class Kind:
         if len(label.ids) == 1:
             raise single_class(label.title, label.ids[0], len(label.codes))
         return label.aligned(Ids(sorted_labels(label.ids)), "classes")
+
+    def check_order(self, label: Column, classes: Ids | None, option: str) -> None:
+        """Refuse classes whose order is not known, or is not that of the column's type; by default none are.
+
+        Args:
+            label: the labels.
+            classes: those that are listed; None where none are.
+            option: that lists them.
+
+        Raises:
+            AnnotationError: the order is not known, or another.
+        """
 
     def distance(self, n_classes: int) -> np.ndarray:
         """Return how wrong each label is by true class, shape (K, K): zero on the diagonal, symmetric; else 1."""
@@ -288,26 +301,13 @@ class Ordered(Kind):
         """True where somebody says that there is an order."""
         return self.stated
 
-    def with_classes(
-        self,
-        label: Column,
-        classes: Iterable[Any] | None,
-        suggest: Callable[[], str] = lambda: "",
-        option: str = "classes",
-    ) -> Column:
-        """Return the label column with codes into the classes, those of nominal labels.
-
-        Raises:
-            AnnotationError: as for nominal labels; or the order is not known, of text without given classes, or is not
-                the one that the column's type states.
-        """
+    def check_order(self, label: Column, classes: Ids | None, option: str) -> None:
+        """Refuse text without listed classes, and classes in another order than the column's type states."""
         stated = label.categories if label.in_order else None
         if classes is not None:
-            classes = Ids(classes, what=option)
             _refuse_two_orders(label.title, classes, stated, option)
         elif stated is None:
             refuse_alphabet(label)
-        return super().with_classes(label, classes, suggest, option)
 
     def distance(self, n_classes: int) -> np.ndarray:
         r"""Return the number of steps between two classes, :math:`|k - l|`, shape (K, K)."""

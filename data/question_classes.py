@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from .abstentions import abstentions_of
+from .arrays import groups_sharing
 from .columns import Column, type_hint
 from .errors import AnnotationError, unknown_name, warn
 from .ids import Ids
@@ -163,7 +164,7 @@ def own_classes(
                 raise unknown_name(f"question in {name}", question, list(units.questions))
     silent = abstentions_of(abstain, label.ids)
     used = _used(label, units, task, silent)
-    groups = groups_of(used > 0)
+    groups = groups_sharing([set(np.flatnonzero(row)) for row in used])
     if tell and not by_question and stated_classes(classes, ordered).classes is None:
         _tell_two_scales(used, label.ids, list(units.questions))
     if not by_question and (
@@ -220,21 +221,6 @@ def own_classes(
     return OwnClasses(Ids(dict.fromkeys(name for question in asked for name in found[question])), found, kinds)
 
 
-def groups_of(used: np.ndarray) -> list[list[int]]:
-    """Return the questions in groups of those that share labels, directly or by others, as positions.
-
-    Args:
-        used: which labels each question has, shape (Q, L) bool.
-    """
-    groups: list[tuple[np.ndarray, list[int]]] = []
-    for question, labels in enumerate(used):
-        shared = [group for group in groups if (group[0] & labels).any()]
-        groups = [group for group in groups if not any(group is each for each in shared)]
-        members = sorted([question, *(each for _, of in shared for each in of)])
-        groups.append((np.logical_or.reduce([labels, *(each for each, _ in shared)]), members))
-    return sorted((members for _, members in groups), key=lambda members: members[0])
-
-
 def with_scales(
     table: pd.DataFrame,
     gold: pd.DataFrame | None,
@@ -268,12 +254,9 @@ def with_scales(
     every = list(dict.fromkeys(value for values in found.values() for value in values))
     if not all(isinstance(value, str) for value in every):
         return table, gold
-    used = np.array([[value in values for value in every] for values in found.values()], bool)
-    groups, names = groups_of(used), list(found)
-    labels = [[every[at] for at in np.flatnonzero(used[group].any(0))] for group in groups]
-    of_numbers = [
-        group for group, own in zip(groups, labels, strict=True) if are_digits(own) and not set(text) & set(own)
-    ]
+    groups, names, used = groups_sharing(list(found.values())), list(found), list(found.values())
+    labels = [set().union(*(used[place] for place in group)) for group in groups]
+    of_numbers = [group for group, own in zip(groups, labels, strict=True) if are_digits(own) and not own & set(text)]
     scales = {names[place] for group in of_numbers for place in group} if len(groups) > 1 else set()
 
     def made(values: pd.Series, is_scale: np.ndarray) -> pd.Series:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .agreement import krippendorff_alpha
+from .arrays import groups_sharing
 from .build import Rows, check_counts
 from .column_names import (
     CONTENT,
@@ -55,12 +56,15 @@ COLUMNS = ("workers", "classes", "tasks")
 
 @dataclass(frozen=True)
 class Wide:
-    """A table with a row for each task, and a column for each worker or, with vote counts, for each class."""
+    """A table with a row for each task or each worker, and columns of what the others are.
 
-    task: str
+    These are workers, with their labels, or classes, with vote counts, beside tasks; and tasks beside workers.
+    """
+
+    of: str  # the column that names what has a row
     columns: tuple[str, ...]
-    gold: str | None
     others: tuple[str, ...]  # columns that are none of these
+    gold: str | None = None
 
 
 def wide_roles(
@@ -121,7 +125,7 @@ def wide_roles(
     if not found:
         return None
     others = tuple(name for name in names if name not in (task, gold, *found))
-    return Wide(str(task), tuple(name for name in names if name in found), gold, others)
+    return Wide(str(task), tuple(name for name in names if name in found), others, gold)
 
 
 class Grid(NamedTuple):
@@ -165,16 +169,30 @@ def by_worker_and_question(table: pd.DataFrame) -> Grid | None:
 
 def _grid(table: pd.DataFrame, task: str, parts: Mapping[str, tuple[str, str]], others: tuple[str, ...]) -> Grid:
     tasks = convert_text(table[task])[0] if is_text(table[task]) else table[task]
-    cells = [
-        (tasks.iloc[row], *parts[name], value, f"row {row}, column {name!r}")
-        for name in parts
-        for row, value in enumerate(table[name])
-        if not pd.isna(value)
-    ]
-    frame = pd.DataFrame([cell[:4] for cell in cells], columns=["task", "worker", "question", "label"])
+    cells, where = filled_cells(tasks, {name: table[name] for name in parts}, "task")
+    frame = cells[["task", "label"]].infer_objects()
+    frame["worker"], frame["question"] = ([parts[name][at] for name in cells["column"]] for at in range(2))
     if is_text(frame["label"]):
         frame["label"] = convert_labels(frame["label"])[0]
-    return Grid(frame, lambda row: cells[row][4], next(iter(parts)), others)
+    return Grid(frame, where, next(iter(parts)), others)
+
+
+def filled_cells(keys: pd.Series, columns: Mapping[str, pd.Series], key: str) -> tuple[pd.DataFrame, Where]:
+    """Return the cells of some columns that are not empty, column by column, and what says where each stands.
+
+    Args:
+        keys: what the rows are of.
+        columns: by name.
+        key: the name of the new column that has what a cell's row is of, beside column and label.
+    """
+    cells = [
+        (each, name, value, f"row {row}, column {name!r}")
+        for name, values in columns.items()
+        for row, (each, value) in enumerate(zip(keys, values, strict=True))
+        if not pd.isna(value)
+    ]
+    frame = pd.DataFrame([cell[:3] for cell in cells], columns=[key, "column", "label"], dtype=object)
+    return frame, lambda row: cells[row][3]
 
 
 def is_text(values: pd.Series) -> bool:
@@ -199,17 +217,13 @@ def _refuse_two_kinds(what: str, values: Mapping[str, set[Hashable]]) -> None:
     Raises:
         AnnotationError: there are; the message names them.
     """
-    groups: list[tuple[list[str], set[Hashable]]] = []
-    for name, found in values.items():
-        alike = [group for group in groups if group[1] & found]
-        names = [*(each for group in alike for each in group[0]), name]
-        groups = [group for group in groups if group not in alike]
-        groups.append((names, found.union(*(group[1] for group in alike))))
-    groups = [group for group in groups if len(group[0]) > 1]
+    named, found = list(values), list(values.values())
+    groups = [group for group in groups_sharing(found) if len(group) > 1]
     if len(groups) > 1:
         said = " and ".join(
-            f"{', '.join(map(repr, names[:3]))} have {', '.join(map(repr, sorted(found, key=str)[:3]))}"
-            for names, found in groups[:2]
+            f"{', '.join(repr(named[at]) for at in group[:3])} have "
+            f"{', '.join(map(repr, sorted(set().union(*(found[at] for at in group)), key=str)[:3]))}"
+            for group in groups[:2]
         )
         raise AnnotationError(
             f"{what}: {said}, and no value in common, so that they are not all workers' labels; leave out the columns "

@@ -98,7 +98,7 @@ def counted_table(records: Records, field: str, what: str, asked: Asked) -> tupl
             f"{what}: {both[0]!r} is a field of the records, and a key in {field!r}; rename one of them"
         )
     others = tuple(name for name in names if name not in kept)
-    return pd.concat([about[kept], counts], axis=1), Wide(task, tuple(counts.columns), gold, others)
+    return pd.concat([about[kept], counts], axis=1), Wide(task, tuple(counts.columns), others, gold)
 
 
 def _counts(records: Records, field: str) -> pd.DataFrame:

@@ -34,7 +34,7 @@ from ..repeats import n_repeated
 from ..tags import tag_fields
 from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
-from ..wide import COLUMNS, Wide, by_worker_and_question, is_text, wide_roles
+from ..wide import COLUMNS, Wide, by_worker_and_question, filled_cells, is_text, wide_roles
 from .counted_votes import Records, are_counts, counted_table, field_of_counts, field_of_results
 from .eval_logs import NO_ANSWER, is_log, read_logs
 from .gathered import Held
@@ -69,8 +69,6 @@ from .opening import (
     unpacked,
 )
 from .table_tools import (
-    Form,
-    answers_of,
     compared_annotations,
     comparison_roles,
     form_roles,
@@ -674,9 +672,9 @@ def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Ann
         AnnotationError: `missing` or `when` is given, or a value cannot be used.
     """
     _refuse_row_options(what, "task", asked.options)
-    lacks = table[wide.task].isna().to_numpy() & table.notna().any(axis=1).to_numpy()
+    lacks = table[wide.of].isna().to_numpy() & table.notna().any(axis=1).to_numpy()
     if lacks.any():
-        raise missing_values({f"column {wide.task!r}": lacks}, row_number)
+        raise missing_values({f"column {wide.of!r}": lacks}, row_number)
     table = table.dropna(how="all")
     are_classes = asked.columns == "classes"
     names, truth = pd.Series(wide.columns, dtype=object), [] if wide.gold is None else [table[wide.gold]]
@@ -686,8 +684,8 @@ def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Ann
             refuse_fractions(table[name], asked.options.get("abstain"), f"{what}, column {name!r}", row_number)
     if all(is_text(column) for column in labels):
         labels = convert_labels(*labels)
-    tasks = convert_text(table[wide.task])[0] if is_text(table[wide.task]) else table[wide.task]
-    said = f"{what}: a row for each task ({wide.task!r}) and a column for each of {len(wide.columns)} "
+    tasks = convert_text(table[wide.of])[0] if is_text(table[wide.of]) else table[wide.of]
+    said = f"{what}: a row for each task ({wide.of!r}) and a column for each of {len(wide.columns)} "
     shown = ", ".join(map(repr, wide.columns[:SHOWN])) + ", …" * (len(wide.columns) > SHOWN)
     said += f"classes ({shown}), with vote counts" if are_classes else f"workers ({shown})"
     known = asked.truth
@@ -704,7 +702,7 @@ def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Ann
     return Annotations.from_matrix(cells, missing=None, gold=known, **asked.options), said
 
 
-def _form_roles(table: pd.DataFrame, what: str, asked: Asked) -> Form | None:
+def _form_roles(table: pd.DataFrame, what: str, asked: Asked) -> Wide | None:
     """The columns of a table with a row for each worker, unless others were named than that of workers.
 
     Raises:
@@ -719,26 +717,27 @@ def _form_roles(table: pd.DataFrame, what: str, asked: Asked) -> Form | None:
     return form_roles(table, what, worker=None if asked.worker == INFER else asked.worker, asked=is_form)
 
 
-def _form(table: pd.DataFrame, form: Form, what: str, asked: Asked) -> tuple[Annotations, str]:
+def _form(table: pd.DataFrame, form: Wide, what: str, asked: Asked) -> tuple[Annotations, str]:
     """Read a table with a row for each worker, where an empty cell is no annotation.
 
     Raises:
         AnnotationError: `missing` or `when` is given, or a value cannot be used.
     """
     _refuse_row_options(what, "worker", asked.options)
-    workers = table[form.worker]
+    workers = table[form.of]
     if workers.isna().any():
         raise AnnotationError(
-            f"{what}, row {int(np.argmax(workers.isna()))}: column {form.worker!r} is empty, and a row is a worker's; "
+            f"{what}, row {int(np.argmax(workers.isna()))}: column {form.of!r} is empty, and a row is a worker's; "
             "fill it in, or name the column of workers by worker='COL'"
         )
-    labels = [table[name] for name in form.tasks]
+    labels = [table[name] for name in form.columns]
     if all(is_text(column) for column in labels):
         labels = convert_labels(*labels)
-    answers, places = answers_of(table, form, labels)
+    cells, where = filled_cells(workers, dict(zip(form.columns, labels, strict=True)), "worker")
+    answers = cells.rename(columns={"column": "task"})
     columns, options = LongColumns.among(asked.options)
-    fields = long_fields(answers, columns, where=lambda row: places[row], source=what, gold=asked.truth, **options)
-    said = f"{what}: a row for each worker ({form.worker!r}) and a column for each of {len(form.tasks)} tasks"
+    fields = long_fields(answers, columns, where=where, source=what, gold=asked.truth, **options)
+    said = f"{what}: a row for each worker ({form.of!r}) and a column for each of {len(form.columns)} tasks"
     again = workers[workers.duplicated()].unique()
     repeats = f"; in several rows: {', '.join(map(repr, again[:3]))}{' and more' * (len(again) > 3)}"
     return Annotations(**fields), f"{said}{repeats * (len(again) > 0)}{left_out(form.others)}"

@@ -6,7 +6,7 @@ column for each task; a file of comparisons has two columns of items, and one of
 
 import json
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,14 @@ import pandas as pd
 
 from ..abstentions import abstentions_of
 from ..annotations import Annotations
+from ..arrays import groups_sharing
 from ..column_names import NAMES, missing_column, plain, stem
 from ..comparison_columns import find_comparison_columns, needed_comparison_columns, two_sides
 from ..comparisons import ComparisonColumns, comparison_fields
 from ..description import count_text
 from ..errors import AnnotationError
 from ..text import convert_text
-from ..wide import MOST_VALUES, hashed, shares, tells_rows
+from ..wide import MOST_VALUES, Wide, hashed, shares, tells_rows
 from .gathered import Gathered, Held, chosen_question
 from .json_tools import task_answers
 from .known_columns import INFER, Asked, left_out
@@ -244,16 +245,7 @@ def _place(row: int) -> str:
     return f"row {row}"
 
 
-@dataclass(frozen=True)
-class Form:
-    """A table with a row for each worker, and a column for each task."""
-
-    worker: str
-    tasks: tuple[str, ...]
-    others: tuple[str, ...]  # columns that are neither
-
-
-def form_roles(table: pd.DataFrame, what: str, *, worker: str | None, asked: bool) -> Form | None:
+def form_roles(table: pd.DataFrame, what: str, *, worker: str | None, asked: bool) -> Wide | None:
     """Return the columns of a table with a row for each worker, or None where it is none.
 
     It is taken for one where no column is named as tasks or labels are, and one says when the row was filled in, or is
@@ -294,7 +286,7 @@ def form_roles(table: pd.DataFrame, what: str, *, worker: str | None, asked: boo
             return None
         lacking = "no column of workers; name it by worker='COL'" if worker is None else "no two columns of few labels"
         raise AnnotationError(f"columns='tasks': {what} has {lacking}")
-    return Form(worker, tasks, tuple(name for name in names if name != worker and name not in tasks))
+    return Wide(worker, tasks, tuple(name for name in names if name != worker and name not in tasks))
 
 
 def without_import_rows(table: pd.DataFrame) -> pd.DataFrame:
@@ -308,32 +300,9 @@ def _of_one_scale(table: pd.DataFrame) -> tuple[str, ...]:
     """The columns of labels: the most that share their values with each other."""
     found: dict[str, set[Hashable]] = {str(name): set(map(hashed, column.dropna())) for name, column in table.items()}
     found = {name: values for name, values in found.items() if 0 < len(values) <= MOST_VALUES}
-    alike = {name: values for name, values in found.items() if shares(values, name, found)}
-    scales: list[tuple[set[Hashable], list[str]]] = []
-    for name, values in alike.items():
-        joined = [scale for scale in scales if scale[0] & values]
-        scales = [scale for scale in scales if scale not in joined]
-        scales.append((values.union(*(one for one, _ in joined)), [each for _, of in joined for each in of] + [name]))
-    largest = max(scales, key=lambda scale: len(scale[1]), default=(set(), []))[1]
-    return tuple(name for name in found if name in largest)
-
-
-def answers_of(table: pd.DataFrame, form: Form, labels: list[pd.Series]) -> tuple[pd.DataFrame, list[str]]:
-    """Return a row for each annotation, columns task, worker and label, and where each is.
-
-    Args:
-        table: the form's.
-        form: its columns.
-        labels: those of its tasks, in their order.
-    """
-    rows = [
-        (task, worker, label, f"row {row}, column {task!r}")
-        for task, column in zip(form.tasks, labels, strict=True)
-        for row, (worker, label) in enumerate(zip(table[form.worker], column, strict=True))
-        if not pd.isna(label)
-    ]
-    frame = pd.DataFrame([row[:3] for row in rows], columns=["task", "worker", "label"], dtype=object)
-    return frame, [row[3] for row in rows]
+    alike = [name for name, values in found.items() if shares(values, name, found)]
+    scales = groups_sharing([found[name] for name in alike])
+    return tuple(alike[at] for at in max(scales, key=len, default=[]))
 
 
 def comparison_roles(table: pd.DataFrame, what: str, asked: Asked) -> ComparisonColumns | None:

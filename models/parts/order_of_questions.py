@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data import Annotations
-from ...data.question_classes import groups_of
+from ...data.arrays import groups_sharing
 from .contract import StoryError
 from .of_levels import level_places
 from .truth import ordered_classes
@@ -80,7 +80,7 @@ def order_of_classes(annotations: Annotations) -> OrderOfClasses:
             "annotations.of_question(name)"
         )
     lines = []
-    for group in groups_of(kind.own):
+    for group in groups_sharing([set(np.flatnonzero(row)) for row in kind.own]):
         classes = np.flatnonzero(np.logical_or.reduce(kind.own[group]))
         lines.append(classes[np.argsort(place[classes], kind="stable")])
     return OrderOfClasses(place, place, tuple(lines))

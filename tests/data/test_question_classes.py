@@ -6,9 +6,10 @@ import pytest
 from rubrics import CLASSES, rubric
 
 import crowdppl as cp
+from crowdppl.data.arrays import groups_sharing
 from crowdppl.data.errors import AnnotationWarning
 from crowdppl.data.kinds import NOMINAL, Ordered
-from crowdppl.data.question_classes import groups_of, kind_from_json, within
+from crowdppl.data.question_classes import kind_from_json, within
 
 TABLE, TRUTH = rubric()
 
@@ -151,8 +152,7 @@ def test_the_kind_comes_back_from_json_and_other_json_is_refused():
 
 
 def test_groups_are_of_questions_that_share_labels_also_by_others():
-    used = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 1, 1]], bool)
-    assert groups_of(used) == [[0, 2, 3], [1]]
+    assert groups_sharing([{0, 1}, {2}, {1, 3}, {3, 4}]) == [[0, 2, 3], [1]]
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.data.errors.AnnotationWarning")

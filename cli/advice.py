@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 _COLUMNS = "task|worker|label|count|seconds|when"
 _OF_FILES = "tags|empty|separator|repeats|question|sheet|columns|outer|several|encoding|missing"
+_FLAGS = "comparisons|preferences|tidy|ordered|overwrite|resume"
 _OPTIONS = "draws|warmup|epochs|max_iterations|learning_rate|target_accept|max_tree_depth"
 NAME = r"(?<=')[^',][^']*(?=')|(?<=\")[^\",][^\"]*(?=\")"  # in a list as Python writes it
 _ALONE = r"(?<!--set )(?<![\w(.-])"  # of an argument that is neither translated nor one of a call
@@ -31,24 +32,21 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\btruth_prior=cp\.(\w+)\(\)", r"--set truth_prior=\1"),
     (r"\bannotations\.of_question\(name\)", "--only-question NAME"),
     (r"\bannotations\.of_question\('([^']*)'\)", lambda found: f"--only-question {shlex.quote(found[1])}"),
-    (r"\bcomparisons=True\b", "--comparisons"),
     (
         r"\bcp\.fit\('auto', cp\.read\(…, preferences=True\)\)",
         "crowdppl fit FILE --preferences --story auto --out preferences",
     ),
-    (r"\bpreferences=True\b", "--preferences"),
-    (r"\bcomparisons=False\b", "--no-comparisons"),
-    (r"\bencoding=(?=[\s,;.]|$)", "--encoding"),
-    (r"\btidy=True\b", "--tidy"),
-    (rf"\b({_COLUMNS})=(?=[\s,;.]|$)", r"--\1"),
+    (r"\bresume=True belongs to checkpoint=,", "--resume belongs to --checkpoint DIR,"),
+    (r"\bthe same call with checkpoint=('[^']*'), resume=True", r"the same command with --checkpoint \1 --resume"),
+    (rf"\b({_FLAGS})=True\b", r"--\1"),
+    (rf"\b({_FLAGS})=False\b", r"--no-\1"),
+    (rf"\b({_COLUMNS}|encoding)=(?=[\s,;.]|$)", r"--\1"),
     (r"\bin ordered=\[\.\.\.\]", "in --classes A,B,C beside --ordered"),
     (
         r"\bordered=\[('[^]]*)\]",
         lambda found: f"--ordered --classes {shlex.quote(','.join(re.findall(NAME, found[1])))}",
     ),
-    (r"\bordered=True\b", "--ordered"),
     (r"\btruth_classes=(?!\[)", "--truth-classes"),
-    (r"\bordered=False\b", "--no-ordered"),
     (
         r"\bclasses=\{question: \[\.\.\.\]\} and ordered=\{question: True\} say it otherwise",
         "--classes QUESTION=A,B,C and --classes 'QUESTION=A<B<C', in an order, say it otherwise",
@@ -74,13 +72,9 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\babstain=\[\.\.\.\]", "--abstain VALUE"),
     (r"\bAnnotations\.from_frame\(frame, abstain=\[[^]]*\]\)", "--abstain VALUE"),
     (r"\babstain=\[(['\"][^]]*)\]", lambda found: " ".join(f"--abstain {each}" for each in found[1].split(", "))),
-    (r"\bgive overwrite=True", "give --overwrite"),
     (r"\bkey=(?=\S+:)", "--key "),
-    (r"\bthe same call with checkpoint=('[^']*'), resume=True", r"the same command with --checkpoint \1 --resume"),
     (r"\bthe same call\b", "the same command"),
     (r"\bwith checkpoint='folder'", "with --checkpoint DIR"),
-    (r"\bgive resume=True\b", "give --resume"),
-    (r"\bresume=True belongs to checkpoint=,", "--resume belongs to --checkpoint DIR,"),
     (r"\bevery='?([^' ]+)'? belongs to checkpoint=,", r"--every \1 belongs to --checkpoint DIR,"),
     (r"\bevery='([^']*)':", r"--every \1:"),
     (r"\bcp\.estimate\(fit, gold, of='population'\) has", "crowdppl estimate DIR GOLD --of population has"),
@@ -93,7 +87,6 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b(story|classifier|workers|memory|checkpoint)='(\w+)'", r"--\1 \2"),
     (r"\btrue labels are taken by gold='[^']*'", "true labels are taken by --gold FILE"),
     (r"\bgold=True\b", "--use-gold"),
-    (r"\bresume=True\b", "--resume"),
     (r"\bgive gold=\{[^}]*\}", "give --gold FILE"),
     (r"\bcp\.fit\(…, probabilities=frame\)", "--probabilities FILE"),
     (r"\bworker_families=\{[^}]*\}", "--set worker_families=FILE with the columns worker and family"),

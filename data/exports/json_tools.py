@@ -364,20 +364,16 @@ def read_mapping(by_name: Mapping[str, Any], what: str, outer: str | None) -> He
     values = list(by_name.values())
     if any(isinstance(label, Mapping | list) for value in values for label in value.values()):
         return None
-    inner, outer = _inner_and_outer(by_name, what, outer)
-    gathered = Gathered(f"{what}: dictionaries {{task: {{worker: label}}}}")
-    if outer == "worker":
-        gathered = Gathered(f"{what}: dictionaries {{worker: {{task: label}}}}")
-    first, second = as_numbers(by_name), as_numbers(inner)
-    for one, by_key in by_name.items():
-        for other, label in by_key.items():
-            task, worker = (first[one], second[other]) if outer != "worker" else (second[other], first[one])
-            gathered.add(task, worker, label, f"task {task!r}, worker {worker!r}")
+    pairs, of_workers = _named_pairs(by_name, what, outer)
+    form = "{worker: {task: label}}" if of_workers else "{task: {worker: label}}"
+    gathered = Gathered(f"{what}: dictionaries {form}")
+    for (task, worker), label in zip(pairs, (label for value in values for label in value.values()), strict=True):
+        gathered.add(task, worker, label, f"task {task!r}, worker {worker!r}")
     return gathered.held()
 
 
-def _inner_and_outer(by_name: Mapping[str, Any], what: str, outer: str | None) -> tuple[dict[str, None], str | None]:
-    """The inner keys, and whether the outer ones are tasks or workers, of which there are fewer.
+def _named_pairs(by_name: Mapping[str, Any], what: str, outer: str | None) -> tuple[list[tuple[Any, Any]], bool]:
+    """The task and the worker of each inner value, and whether the outer keys are the workers, of whom there are fewer.
 
     Raises:
         AnnotationError: `outer` is another word.
@@ -391,7 +387,9 @@ def _inner_and_outer(by_name: Mapping[str, Any], what: str, outer: str | None) -
         )
     if outer not in (None, "task", "worker"):
         raise AnnotationError(f"outer={outer!r}: 'task' or 'worker' is needed")
-    return inner, outer
+    first, second = as_numbers(by_name), as_numbers(inner)
+    pairs = [(first[one], second[other]) for one, value in by_name.items() for other in value]
+    return [pair[::-1] for pair in pairs] if outer == "worker" else pairs, outer == "worker"
 
 
 def criteria_table(by_name: Mapping[str, Any], what: str, outer: str | None) -> pd.DataFrame | None:
@@ -414,14 +412,11 @@ def criteria_table(by_name: Mapping[str, Any], what: str, outer: str | None) -> 
         return None
     if any(isinstance(score, Mapping | list) for cell in cells for score in cell.values()):
         return None
-    inner, outer = _inner_and_outer(by_name, what, outer)
-    names = ("worker", "task") if outer == "worker" else ("task", "worker")
-    first, second = as_numbers(by_name), as_numbers(inner)
-    keys = [(first[one], second[other]) for one, value in by_name.items() for other in value]
+    pairs, _ = _named_pairs(by_name, what, outer)
     criteria = pd.DataFrame([dict(cell) for cell in cells])
     if {"task", "worker"} & set(criteria.columns):
         return None
-    return pd.concat([pd.DataFrame(keys, columns=list(names)), criteria], axis=1)
+    return pd.concat([pd.DataFrame(pairs, columns=["task", "worker"]), criteria], axis=1)
 
 
 def _label_in(given: Any) -> Any:

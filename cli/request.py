@@ -74,6 +74,12 @@ class Request:
     quiet: bool = False
 
     @property
+    def given(self) -> list[str]:
+        """The names of the options that have another value than by default."""
+        fields = dataclasses.fields(self)
+        return [field.name for field in fields if field.name != "file" and getattr(self, field.name) != field.default]
+
+    @property
     def saved(self) -> str | None:
         """The folder of a saved fit, where it stands in the place of annotations; else None."""
         return self.file if holds_saved(Path(self.file)) else None

@@ -15,6 +15,12 @@ from .request import Request
 if TYPE_CHECKING:
     from ..data.scan import Scan
 
+STREAMED = (
+    *("task", "worker", "no_worker", "label", "count", "classes", "ordered", "missing"),  # of :func:`.scan`
+    *("seed", "settings", "quiet"),
+)
+"""The parameters that a streamed fit takes."""
+
 
 def scan_of(request: Request, *, stream: bool | None, memory: str | None, story: str, method: str) -> Scan | None:
     """Return the scan of Parquet files that are to be streamed; None where the annotations go into memory.
@@ -97,19 +103,7 @@ def _not_streamed(request: Request, story: str, method: str) -> list[str]:
     given = {
         "--story auto": story == "auto",
         f"--method {method}": method not in ("em", "svi"),
-        "--gold": request.gold is not None,
-        "--use-gold": request.use_gold,
-        "--features": request.features is not None,
-        "--item-features": request.item_features is not None,
-        "--probabilities": bool(request.probabilities),
-        "--classifier": request.classifier is not None,
-        "--only-question": request.only_question is not None,
         "--classes QUESTION=…": any(isinstance(given, dict) for given in stated_classes(request).values()),
-        "--seconds": request.seconds is not None,
-        "--when": request.when is not None,
-        "--abstain": bool(request.abstain),
-        "--truth-classes": request.truth_classes is not None,
-        "--repeats": request.repeats != "keep",
-        "--separator": request.separator is not None,
     }
-    return [name for name, is_given in given.items() if is_given]
+    others = [f"--{name.replace('_', '-')}" for name in request.given if name not in STREAMED]
+    return [name for name, is_given in given.items() if is_given] + others

@@ -1,10 +1,10 @@
-"""From what was typed to what `crowdppl.fit` takes: annotations, hyperparameters and options of the engine."""
+"""From what was typed to what `crowdppl.fit` takes, annotations, hyperparameters and options, and to a fit."""
 
 from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 from ..data.errors import AnnotationError, UnknownNameError, nearest
 from ..data.text_files import check_columns, read_header, suffix_of
 from .advice import for_the_shell
+from .output import named_for_others
 from .request import Request, holds_saved
+from .terminal import doing, starting
 
 if TYPE_CHECKING:
     import pandas as pd
     import typer
 
+    from .. import Fit
     from ..data import Annotations
     from ..data.scan import Scan
 
@@ -216,6 +219,49 @@ def read_probabilities(request: Request, annotations: Annotations | Scan) -> dic
         numbers = table.drop(columns=column).set_axis(index)
         found[file.stem] = numbers.rename(columns=lambda name: classes.get(str(name), name))
     return {"probabilities": found}
+
+
+def saved_or_new_fit(
+    context: typer.Context,
+    request: Request,
+    stories: Sequence[str],
+    method: str,
+    of_a_fit: Collection[str],
+    *,
+    workers: str = "keep",
+    key: Path | None = None,
+) -> Fit:
+    """Return the fit of a folder, or one of a story, or an average of several, to annotations.
+
+    Args:
+        context: of the command.
+        request: of which the file is either.
+        stories: of a new fit.
+        method: likewise.
+        of_a_fit: the parameters that a saved fit takes.
+        workers: how workers are named: ``"keep"``, ``"hash"`` for pseudonyms, ``"drop"`` for numbers in a new fit.
+        key: of the pseudonyms.
+
+    Raises:
+        AnnotationError: as of :func:`.check_input` and :func:`.read_annotations`.
+    """
+    check_input(request, context, of_a_fit)
+    with starting(request):
+        from .. import fit, load_fit
+        from ..data.pseudonyms import read_key
+
+        settings = parse_settings(request.settings or [], stories[0], method)
+    with doing(f"reading {request.file}", request):
+        if request.saved is not None:
+            result = load_fit(request.saved)
+            return result.pseudonymised(read_key(key)) if workers == "hash" else result
+        annotations = named_for_others(read_annotations(request), workers, key)
+    models = read_probabilities(request, annotations)
+    shared = {"method": method, **request.shared_options, **models, **settings}
+    with doing(f"fitting {', '.join(stories)} by {method.upper()}", request):
+        if len(stories) > 1:
+            return fit("auto", annotations, stories=stories, weights="stacking", **shared)
+        return fit(stories[0], annotations, **shared)
 
 
 def parse_settings(pairs: Iterable[str], story: str, method: str) -> dict[str, Any]:

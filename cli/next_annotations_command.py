@@ -14,7 +14,7 @@ import typer
 from ..data.atomic import check_new_file
 from ..data.errors import AnnotationError, nearest
 from . import options
-from .fitting import saved_or_new_fit
+from .arguments import saved_or_new_fit
 from .next_gold_command import write_to_fill_in
 from .request import Request, takes_request
 from .terminal import frame_table, plain_messages, show_files, stdout, written_in

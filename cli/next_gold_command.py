@@ -15,8 +15,7 @@ from ..data.atomic import check_new_file, whole_file
 from ..data.errors import AnnotationError
 from ..data.text_files import read_header, suffix_of
 from . import options
-from .arguments import TEXT, read_table, separator, similar
-from .fitting import saved_or_new_fit
+from .arguments import TEXT, read_table, saved_or_new_fit, separator, similar
 from .request import Request, takes_request
 from .terminal import frame_table, plain_messages, show_files, stdout, written_in
 

@@ -11,7 +11,7 @@ import typer
 
 from ..data.atomic import check_new_file
 from . import options
-from .fitting import saved_or_new_fit
+from .arguments import saved_or_new_fit
 from .output import check_privacy, shown_to_others
 from .request import Request, takes_request
 from .terminal import doing, plain_messages, show_result

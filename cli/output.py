@@ -21,31 +21,21 @@ if TYPE_CHECKING:
     from .. import Fit
     from ..data import Annotations
 
-WORKER_FILES = {
-    "workers.csv": "whom to review and why, accuracy and spammer score of each worker",
-    "workers.png": "confusion matrices of the workers",
-}
 GROUPS = "worker_groups.csv"
-WORKER_FILES[GROUPS] = "groups of workers of whom the same is shown"
-TOOL_FILES = {
-    "label-studio.json": "labels as predictions with scores, for Label Studio to import",
-    "argilla.json": "labels as suggestions with scores, for Argilla",
-    "hf.parquet": "labels and soft labels, for Hugging Face datasets",
-    "labels.jsonl": "label of each task, and the probabilities of all classes",
-    "inspect": "copies of inspect_ai's logs, with crowdppl as one more scorer",
-}
 TOOLS = {
-    "label-studio": "label-studio.json",
-    "argilla": "argilla.json",
-    "hf": "hf.parquet",
-    "jsonl": "labels.jsonl",
-    "inspect": "inspect",
+    "label-studio": ("label-studio.json", "labels as predictions with scores, for Label Studio to import"),
+    "argilla": ("argilla.json", "labels as suggestions with scores, for Argilla"),
+    "hf": ("hf.parquet", "labels and soft labels, for Hugging Face datasets"),
+    "jsonl": ("labels.jsonl", "label of each task, and the probabilities of all classes"),
+    "inspect": ("inspect", "copies of inspect_ai's logs, with crowdppl as one more scorer"),
 }
-"""The file or folder that is written for each tool."""
+"""The file or folder that is written for each tool, and what is in it."""
 FILES = {
     "labels.csv": "label of each task, and the probabilities of all classes",
-    **WORKER_FILES,
-    **TOOL_FILES,
+    "workers.csv": "whom to review and why, accuracy and spammer score of each worker",
+    "workers.png": "confusion matrices of the workers",
+    GROUPS: "groups of workers of whom the same is shown",
+    **dict(TOOLS.values()),
     "ranking.csv": "score and rank of each item that was compared",
     "ranking.png": "scores of the items that were compared",
     "questions.csv": "agreement, doubtful labels and classes of each question",
@@ -155,11 +145,11 @@ def write_for_tool(result: Fit, folder: Path, to: str, request: Request) -> dict
     """
     if result.on_disk:
         raise AnnotationError(f"--to {to} takes a fit in memory; labels of a streamed fit are in the folder labels")
-    name = TOOLS[to]
+    name, about = TOOLS[to]
     question = request.question if to in ("label-studio", "argilla") else None
     source = request.file if to == "inspect" or _is_export_of(to, request.file) else None
     result.write_labels(folder / name, to=to, question=question, source=source)
-    return {name: TOOL_FILES[name]}
+    return {name: about}
 
 
 def _is_export_of(tool: str, file: str) -> bool:

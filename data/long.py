@@ -21,12 +21,13 @@ from .kinds import (
     encode_labels,
     fraction_text,
     listed_classes,
+    order_of_all,
     orders_by_column,
     stated_classes,
     whole_as_integers,
 )
 from .question_classes import with_scales, with_truth_values
-from .questions import QUESTION, long_of_wide, paired
+from .questions import QUESTION, paired
 from .text import decimal_numbers
 from .text_files import check_roles, suffix_of
 
@@ -157,7 +158,7 @@ def _is_blank(value: object) -> bool:
 def wide_answers(
     frame: Any, own: dict[str, str | None], questions: list[str], label: str, where: Where, source: str
 ) -> tuple[pd.DataFrame, Where, str]:
-    """Return the table with a row for each answer, of one with columns for questions, and its column of questions.
+    """Return the table with a row for each answer, of one with a column for each question; empty cells are no answer.
 
     Args:
         frame: the table.
@@ -167,16 +168,43 @@ def wide_answers(
         where: says where a row is.
         source: what messages call the table.
 
+    Returns:
+        The table, row by row in the order of `questions`, what says where a row of it was, and its column of questions.
+
     Raises:
-        AnnotationError: a column is not there or has two roles, or as `long_of_wide`.
+        AnnotationError: a column is not there or has two roles; or a column of questions is listed twice, or is empty,
+            or two have two orders of classes.
     """
     roles = {name: role for role, name in own.items() if name is not None}
     if both := [name for name in questions if name in roles]:
         check_roles({roles[both[0]]: both[0], "question": both[0]})
     columns = {name: take_column(frame, name, role, source) for name, role in roles.items()}
     columns |= {name: take_column(frame, name, "question", source) for name in questions}
-    named = QUESTION if QUESTION not in roles else f"{QUESTION} of {label}"
-    return *long_of_wide(pd.DataFrame(columns), questions, label, where, source, named), named
+    table, named = pd.DataFrame(columns), QUESTION if QUESTION not in roles else f"{QUESTION} of {label}"
+    if len(questions) < 2 or len(set(questions)) < len(questions):
+        raise AnnotationError(
+            f"question={list(questions)!r}: two columns or more are needed, each once; for one question name its "
+            f"column by label="
+        )
+    if empty := [name for name in questions if table[name].isna().all()]:
+        raise AnnotationError(
+            f"{source}, column {empty[0]!r}: the question has no annotation; leave it out of question=[...]"
+        )
+    of_all = order_of_all({f"column {name!r}": table[name] for name in questions})
+    others = table.drop(columns=list(questions))
+    answers = [pd.DataFrame({named: name, label: table[name]}) for name in questions]
+    parts = [pd.concat([others, each], axis=1) for each in answers]
+    rows = np.tile(np.arange(len(table)), len(parts))
+    stacked = pd.concat(parts, ignore_index=True)
+    order = np.argsort(rows, kind="stable")
+    order = order[stacked[label].notna().to_numpy(dtype=bool)[order]]
+    stacked, rows = stacked.iloc[order].reset_index(drop=True), rows[order]
+    if of_all is not None:
+        stacked[label] = stacked[label].astype(of_all)
+    if pd.api.types.is_float_dtype(stacked[label]) and any(table[name].dtype.kind in "iu" for name in questions):
+        stacked[label] = stacked[label].astype(object)
+    answered = stacked[named].to_numpy()
+    return stacked, lambda place: f"{where(int(rows[place]))}, column {answered[place]!r}", named
 
 
 def long_fields(

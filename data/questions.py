@@ -1,6 +1,6 @@
 """Several questions about each task: the tasks of annotations are then pairs of a task and a question, `Units`."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -8,11 +8,10 @@ import pandas as pd
 
 from .arrays import read_only
 from .column_names import CRITERION_NAMES, plain, stem
-from .columns import Column, Where, encode
+from .columns import Column, encode
 from .description import count_text
 from .errors import AnnotationError, warn
 from .ids import NO_IDS, Ids
-from .kinds import order_of_all
 
 QUESTION = "question"
 """The column of questions in tables that are made of annotations, and the level of their index."""
@@ -138,52 +137,6 @@ def in_order(column: Column, tasks: Iterable[Any]) -> Column:
     if len(pairs) < len(given):
         pairs = [(task, question) for task in given for question in units.questions]
     return column.aligned(Units(pairs), "tasks")
-
-
-def long_of_wide(
-    table: pd.DataFrame, questions: Sequence[str], label: str, where: Where, source: str, named: str = QUESTION
-) -> tuple[pd.DataFrame, Where]:
-    """Return the table with a row for each answer, of one with a column for each question; empty cells are no answer.
-
-    Args:
-        table: the columns of `questions` and those that belong to a whole row, shape (rows, columns).
-        questions: the columns of questions.
-        label: the name of the new column of labels.
-        where: says where a row is.
-        source: what messages call the table.
-        named: the name of the new column of questions.
-
-    Returns:
-        The table, row by row in the order of `questions`, and what says where a row of it was.
-
-    Raises:
-        AnnotationError: a column of questions is listed twice, or is empty, or two have two orders of classes.
-    """
-    if len(questions) < 2 or len(set(questions)) < len(questions):
-        raise AnnotationError(
-            f"question={list(questions)!r}: two columns or more are needed, each once; for one question name its "
-            f"column by label="
-        )
-    if empty := [name for name in questions if table[name].isna().all()]:
-        raise AnnotationError(
-            f"{source}, column {empty[0]!r}: the question has no annotation; leave it out of question=[...]"
-        )
-    of_all = order_of_all({f"column {name!r}": table[name] for name in questions})
-    others = table.drop(columns=list(questions))
-    row = np.arange(len(table))
-    own = [pd.DataFrame({named: name, label: table[name]}) for name in questions]
-    parts = [pd.concat([others, each], axis=1) for each in own]
-    rows = np.tile(row, len(parts))
-    stacked = pd.concat(parts, ignore_index=True)
-    order = np.argsort(rows, kind="stable")
-    order = order[stacked[label].notna().to_numpy(dtype=bool)[order]]
-    stacked, rows = stacked.iloc[order].reset_index(drop=True), rows[order]
-    if of_all is not None:
-        stacked[label] = stacked[label].astype(of_all)
-    if pd.api.types.is_float_dtype(stacked[label]) and any(table[name].dtype.kind in "iu" for name in questions):
-        stacked[label] = stacked[label].astype(object)
-    answered = stacked[named].to_numpy()
-    return stacked, lambda place: f"{where(int(rows[place]))}, column {answered[place]!r}"
 
 
 def names_questions(name: str) -> bool:

@@ -16,7 +16,7 @@ from .long import LongColumns, Missing, csv_fields, long_fields
 from .nested import nested_rows, read_nested
 from .repeats import Repeats
 from .tags import Empty, tag_fields
-from .text_files import check_encoding, check_roles, suffix_of
+from .text_files import check_encoding, suffix_of
 from .wide import count_rows, matrix_rows
 
 
@@ -306,9 +306,9 @@ class Constructors:
     @classmethod
     def from_parquet(cls, path: str | Path, **options: Any) -> Self:
         """Read annotations from a Parquet file; `options` and what is raised are as for `from_frame`."""
-        names = LongColumns.among(options)[0].named
-        check_roles(names)
-        return cls.from_frame(read_parquet(path, names), **options)
+        columns, _ = LongColumns.among(options)
+        columns.check()
+        return cls.from_frame(read_parquet(path, columns.named), **options)
 
     @classmethod
     def from_matrix(

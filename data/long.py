@@ -64,6 +64,18 @@ class LongColumns:
         others = {name: value for name, value in options.items() if name not in cls.__dataclass_fields__}
         return cls(**{name: value for name, value in options.items() if name not in others}), others
 
+    def check(self) -> None:
+        """Refuse a column that is given for two roles.
+
+        Raises:
+            AnnotationError: there is one.
+        """
+        if isinstance(self.question, str | None):
+            check_roles(vars(self))
+            return
+        for question in self.question:
+            check_roles(vars(self) | {"label": None, "question": question})
+
     @property
     def named(self) -> dict[str, str]:
         """By role the columns there are; several columns of questions are the labels."""
@@ -110,8 +122,8 @@ def frame_rows(
         questions = list(columns.question)
         table, where, question = wide_answers(as_frame(table), own, questions, columns.label, where, source)
         columns = replace(columns, question=question)
+    columns.check()
     names = columns.named
-    check_roles(names)
     frame = as_frame(table)
     values = {role: take_column(frame, name, role, source) for role, name in names.items()}
     texts = [role for role in ("task", "worker", "question", *(() if blank_label else ("label",))) if role in values]
@@ -272,7 +284,7 @@ def csv_fields(
     together = isinstance(gold, str | Path) and Path(gold).is_file()
     together = together and suffix_of(str(gold)) not in (".parquet", *JSON, *EXCEL)
     question = columns.question
-    check_roles(columns.named)
+    columns.check()
     labels = columns.label if isinstance(question, str | None) else list(question)
     named: dict[str, Any] = {"task": columns.task, "worker": columns.worker, "label": labels, "count": columns.count}
     named |= {"question": question} if isinstance(question, str) else {}

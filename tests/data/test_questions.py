@@ -250,13 +250,16 @@ def test_columns_for_questions_are_two_or_more_each_once(question):
         cp.Annotations.from_frame(wide(long()), question=question)
 
 
-def test_a_column_of_questions_that_is_not_there_is_refused():
+def test_a_column_of_questions_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(cp.AnnotationError, match=r"no column 'aspects'"):
         cp.Annotations.from_frame(long(), question="aspects")
     with pytest.raises(cp.AnnotationError, match=r"no column 'tone'"):
         cp.Annotations.from_frame(wide(long()), question=["fluency", "tone"])
     with pytest.raises(cp.AnnotationError, match=r"column 'worker' is given for both"):
         cp.Annotations.from_frame(wide(long()), question=["fluency", "worker"])
+    wide(long()).to_csv(tmp_path / "wide.csv", index=False)
+    with pytest.raises(cp.AnnotationError, match=r"column 'task' is given for both task= and question="):
+        cp.Annotations.from_csv(tmp_path / "wide.csv", question=["fluency", "task"])
 
 
 def test_a_missing_label_in_a_long_table_names_its_row():

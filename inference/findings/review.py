@@ -28,9 +28,8 @@ correlation r: a judge who is lenient, or spreads scores in a way of their own, 
 with c the density of a normal copula, y the normal scores of the worker's own annotations, and x those of the mean that
 the others' annotations tell. Likewise who is below chance reverses the order, or names wrong classes.
 
-Where it is more probable than not that workers look at no task, and no pairs of them agree or contradict each other
-beyond chance (:mod:`.beyond_chance`), labels tell of nobody: those who contradict them are as good as those whom they
-follow, and only the reasons of findings are left.
+Where it is more probable than not that workers look at no task (:mod:`.beyond_chance`), labels tell of nobody: those
+who contradict them are as good as those whom they follow, and only the reasons of findings are left.
 
 Who chooses the tasks, as a labelling function does that gives its class where its rule applies, has the habit of the
 crowd's shares, and is none of the fourth kind: what is given says something where it is right more often than these.
@@ -46,7 +45,7 @@ from ...data import Annotations
 from ...data.arrays import cross_counts, expected_counts, midranks
 from ...data.id_text import name_quoted, name_text
 from ...data.questions import Units
-from ..fitted.beyond_chance import by_chance, takes_sides
+from ..fitted.beyond_chance import by_chance
 from ..fitted.fitted import Fitted, label_posteriors
 from ..fitted.posterior import Posterior
 from .constant_workers import CHOOSES, NEARLY, constant_workers_of
@@ -57,7 +56,6 @@ from .register import once
 
 SAYS_NOTHING = "says next to nothing of the true class"
 BELOW_CHANCE = "is right less often than by guessing"
-SIDES = 3.0  # standard deviations from which pairs of workers agree, or contradict each other, beyond chance
 PROBABLE = 0.5  # probability from which a worker is to be reviewed
 UNTOLD = "not told: workers agree no more than by chance, and scores say nothing"  # of who is reviewed for nothing
 SURELY = 0.95  # share of it from which such a worker is said to be below chance, and not only to say nothing
@@ -110,9 +108,8 @@ def _review(of: Posterior | Fitted) -> pd.DataFrame:
 
 
 def tells_of_nobody(of: Posterior | Fitted) -> bool:
-    """Return whether it is more probable than not that nobody looked, and no pairs of workers speak against it."""
-    annotations = of.annotations
-    return annotations.named and by_chance(annotations) > PROBABLE and takes_sides(annotations) < SIDES
+    """Return whether it is more probable than not that nobody looked."""
+    return by_chance(of.annotations) > PROBABLE
 
 
 def with_review(scores: pd.DataFrame, of: Posterior | Fitted) -> pd.DataFrame:

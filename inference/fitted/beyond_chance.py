@@ -16,15 +16,19 @@ Judges with scales of their own may never give the same of ordered classes, and 
 classes x is also taken as the value of the annotation, a number.
 
 The share s of the excess in what it would be if all workers gave the same, of standard deviation :math:`\sigma`, is
-near the mean correlation :math:`\rho` of two workers. That workers look at no task has then the odds
+near the mean correlation :math:`\rho` of two workers. Parties who contradict each other may agree no more than by
+chance in all, and yet each pair of workers far more, or less. The largest eigenvalue of the matrix of the pairs'
+excesses, each in its standard deviations, is then greater than that of the same annotations in random order of each
+worker's, by z standard deviations once its skewness is taken away, while no entry alone need show it (Baik, Ben Arous &
+Péché 2005). That workers look at no task has then the odds
 
 .. math::
 
-   \frac{p}{1 - p} \; \frac{N(s; 0, \sigma)}{\int_0^1 N(s; \rho, \sigma) \, d\rho}
+   \frac{p}{1 - p} \bigg/ \Big( (1 - q) \frac{\int_0^1 N(s; \rho, \sigma) \, d\rho}{N(s; 0, \sigma)}
+   + q \frac{\int_0^{m} N(z; \zeta, 1) \, d\zeta / m}{N(z; 0, 1)} \Big)
 
-where p is its probability before the annotations are seen, :data:`BY_CHANCE`. Two parties of whom one contradicts the
-other may agree no more than by chance in all. Then the squared excess of pairs of workers is greater than its mean of
-workers who look at no task, which is each pair's variance; and these look.
+where p is its probability before the annotations are seen, :data:`BY_CHANCE`, q that of parties among crowds who look,
+:data:`PARTIES`, and m is :data:`FARTHEST`.
 """
 
 from typing import NamedTuple
@@ -42,8 +46,14 @@ from .remembered import once
 BY_CHANCE = 0.2  # probability that workers look at no task, before their annotations are seen
 FEWEST = 20  # tasks under which nothing is said
 COMPARED = 400  # workers whose pairs are looked at
-SIDES = 4.0  # standard deviations from which pairs of workers agree, or contradict each other, beyond chance
+PARTIES = 0.1  # probability that those who look are parties who contradict each other
+FARTHEST = 10.0  # standard deviations of parties from chance
+SKEWED = 0.4  # skewness of the largest eigenvalue, of workers who look at no task
+SHUFFLES = 100  # orders of the annotations
 LOOKED_AT = 500_000  # annotations; of more a sample of the tasks
+SHUFFLED = 50_000  # of them
+BY_LANCZOS = 50  # workers from which on Lanczos' method is the faster one
+CLEARLY = 1e4  # times as likely where workers look, from which on agreement tells enough
 PRODUCTS = 3e7  # annotations times pairs of classes, likewise
 CLEAR = 3.0  # standard deviations from which agreement of values counts, where that of classes says less
 
@@ -137,41 +147,72 @@ def by_chance(annotations: Annotations) -> float:
     ):
         return 0.0
     found = agreement(annotations)
-    if not np.isfinite(found.share_se) or takes_sides(annotations) >= SIDES:
+    if not np.isfinite(found.share_se):
         return 0.0
     s, se = found.share, found.share_se
-    at_none = np.exp(-((s / se) ** 2) / 2) / (se * np.sqrt(2 * np.pi))
-    odds = BY_CHANCE / (1 - BY_CHANCE) * at_none / max(float(ndtr((1 - s) / se) - ndtr(-s / se)), 1e-300)
+    looked = (1 - PARTIES) * _times_as_likely(s / se, 1 / se)
+    if looked < CLEARLY:
+        looked += PARTIES * _times_as_likely(parties(annotations), FARTHEST)
+    odds = BY_CHANCE / (1 - BY_CHANCE) / max(looked, 1e-300)
     return float(odds / (1 + odds))
 
 
-def takes_sides(annotations: Annotations) -> float:
-    """Return by how much pairs of workers agree or contradict each other, in standard deviations of chance.
+def _times_as_likely(z: float, most: float) -> float:
+    """Return how many times as likely z, of standard deviation 1, is of a mean from 0 to `most` as of 0."""
+    z = min(z, most)
+    within = float(ndtr(z) - ndtr(z - most)) / most
+    return within * np.sqrt(2 * np.pi) * float(np.exp(min(z**2, 1000.0) / 2))
 
-    Of many workers those with the most annotations are compared.
+
+def parties(annotations: Annotations) -> float:
+    """Return by how much pairs of workers agree with or contradict each other, in standard deviations of chance.
+
+    Ordered classes are compared by their values. Of many workers those with the most annotations are compared.
 
     Args:
         annotations: of named workers.
     """
+    from scipy.sparse.linalg import eigsh
+
     annotations = of_each_question(annotations)
-    first, n_classes = first_annotations(annotations), annotations.n_classes
-    counts = cross_counts((annotations.n_workers, n_classes), first.worker, first.label)
-    shares, most = counts / np.maximum(counts.sum(1), 1)[:, None], np.argsort(-counts.sum(1), kind="stable")[:COMPARED]
-    task, worker, label = sampled(first, annotations.n_tasks, PRODUCTS / n_classes**2)
+    n_classes, given = annotations.n_classes, first_annotations(annotations)
+    counts = cross_counts((annotations.n_workers, n_classes), given.worker, given.label)
+    most = np.argsort(-counts.sum(1), kind="stable")[:COMPARED]
+    task, worker, label = sampled(given, annotations.n_tasks, min(SHUFFLED, PRODUCTS / n_classes**2))
+    place = np.full(annotations.n_workers, -1)
+    place[most] = np.arange(len(most))
+    order = np.argsort(place[worker], kind="stable")[(place[worker] < 0).sum() :]
+    task, worker, label = task[order], place[worker][order], label[order]
+    own = counts[most] / np.maximum(counts[most].sum(1), 1)[:, None]
+    begins = np.searchsorted(worker, np.arange(len(most) + 1))
 
     def by_pair(values: np.ndarray) -> np.ndarray:
-        """Return the sums of products over the tasks that two workers have in common."""
-        table = sparse.csr_matrix((values, (worker, task)), (annotations.n_workers, annotations.n_tasks))[most]
-        return np.asarray((table @ table.T).toarray())
+        """Return the sums of products over the tasks that two workers have in common, 0 of a worker and themselves."""
+        table = sparse.csr_matrix((values, task, begins), (len(most), annotations.n_tasks))
+        product = np.asarray((table @ table.T).toarray())
+        np.fill_diagonal(product, 0.0)
+        return product
 
-    excess = np.zeros((len(most), len(most)))
-    for k in range(n_classes):
-        excess += by_pair((label == k) - shares[worker, k])
-    own = shares[most]
-    both, cubes = own @ own.T, own**2 @ own.T
-    variance = by_pair(np.ones(len(task))) * (both - cubes - cubes.T + both**2)
-    pairs = np.triu_indices(len(most), 1)
-    return float((excess[pairs] ** 2 - variance[pairs]).sum() / max(np.sqrt(2 * (variance[pairs] ** 2).sum()), 1e-9))
+    if annotations.kind.in_order:
+        columns = np.asarray(annotations.kind.values(annotations.classes))[:, None]
+        of_worker = own @ columns**2 - (own @ columns) ** 2
+        variance = of_worker * of_worker.T
+    else:
+        columns, both, cubes = np.eye(n_classes), own @ own.T, own**2 @ own.T
+        variance = both - cubes - cubes.T + both**2
+    variance *= by_pair(np.ones(len(task)))
+    scale = np.where(variance > 1e-9, 1 / np.sqrt(np.maximum(variance, 1e-9)), 0.0)
+
+    def largest(label: np.ndarray) -> float:
+        excess = scale * sum(by_pair(column[label] - (own @ column)[worker]) for column in columns.T)
+        if len(most) < BY_LANCZOS or not excess.any():
+            return float(np.linalg.eigvalsh(excess)[-1])
+        return float(eigsh(excess, k=1, which="LA", tol=1e-3, v0=np.ones(len(most)), return_eigenvectors=False)[0])
+
+    rng = np.random.default_rng(0)
+    by_chance = np.array([largest(label[np.lexsort((rng.random(len(label)), worker))]) for _ in range(SHUFFLES)])
+    z = (largest(label) - by_chance.mean()) / max(by_chance.std(ddof=1), 1e-9)
+    return float((np.cbrt(SKEWED * z / 2 + 1) - 1) * 6 / SKEWED + SKEWED / 6)  # Wilson & Hilferty 1931
 
 
 def sampled(given: FirstAnnotations, n_tasks: int, most: float) -> FirstAnnotations:

@@ -113,12 +113,12 @@ def certainty_histogram(sure: np.ndarray, n_classes: int) -> Markup | None:
 
 
 def _classes(source: Posterior, posterior: np.ndarray) -> Markup:
-    """The classes' shares of the labels, the largest first where there are many."""
+    """The classes' mean probabilities over the tasks, the largest first where there are many."""
     shares, names = posterior.mean(0), list(source.annotations.classes)
     order = np.arange(len(names)) if len(names) <= CLASSES else source.annotations.kind.shown(shares, CLASSES)
     left = len(names) - len(order)
     more = f"and {left:,} more classes" if left else ""
-    return table("classes", ["class", "share of labels"], ([short(names[k]), bar(shares[k])] for k in order), more)
+    return table("classes", ["class", "mean probability"], ([short(names[k]), bar(shares[k])] for k in order), more)
 
 
 def _workers(source: Posterior) -> Markup | None:

@@ -476,12 +476,15 @@ def gold_accuracy(fitted: Posterior | Fitted) -> str:
 
 
 def class_frame(fit: Posterior | Fitted, interval: float = INTERVAL) -> pd.DataFrame:
-    """By class, or by question and class, its share of the labels, and of one story its prevalence with an interval."""
+    """By class, or by question and class, its mean probability over the tasks, and of one story its prevalence, too.
+
+    The interval of the prevalence is the story's: it holds as far as the story does.
+    """
     source = fit.source
     if not isinstance(source, Annotations):
-        return pd.DataFrame({"share_of_labels": fit.class_shares}, index=source.classes.to_index("class"))
+        return pd.DataFrame({"mean_probability": fit.class_shares}, index=source.classes.to_index("class"))
     rows = class_rows(source)
-    frame = pd.DataFrame({"share_of_labels": rows.shares(fit.posterior)}, rows.names)
+    frame = pd.DataFrame({"mean_probability": rows.shares(fit.posterior)}, rows.names)
     if not isinstance(fit, Fitted):
         return frame
     known, drawn = (each.draws_of("prevalence") for each in (fit, fit.with_uncertainty))

@@ -88,7 +88,7 @@ def next_section(subject: Subject) -> Section:
 
 
 def classes(subject: Subject) -> pd.DataFrame:
-    """By class, of several questions by question and class, its share of annotations and labels, and its prevalence."""
+    """By class, or by question and class, its share of annotations, mean probability and prevalence."""
     source, annotations = subject.source, subject.annotations
     frame = class_frame(source if source.only is None else source.only)
     names = {"prevalence": "prevalence", "low": "prevalence_low", "high": "prevalence_high"}

@@ -168,7 +168,7 @@ def test_the_summary_has_classes_and_workers_as_that_of_a_fit(stacked):
     """It had the stories' weights alone."""
     found = stacked.summary()
     assert "the majority vote differs on" in found.facts["labels"]
-    np.testing.assert_allclose(found.tables["classes"]["share_of_labels"], stacked.probabilities.mean())
+    np.testing.assert_allclose(found.tables["classes"]["mean_probability"], stacked.probabilities.mean())
     accuracy = stacked.worker_scores()["accuracy"]
     for name, workers in found.tables.items():
         if "worker" in name or "worst" in name:

@@ -149,7 +149,7 @@ def test_labels_workers_and_derived_quantities_are_those_in_memory(pair):
     np.testing.assert_allclose(*shares, atol=2e-3)
     for text in ("annotator_groups", "200 tasks", "6 workers", "3 classes", "chunks"):
         assert text in repr(streamed)
-    assert "share_of_labels" in str(streamed.summary())
+    assert "mean_probability" in str(streamed.summary())
 
 
 @pytest.fixture(scope="module")

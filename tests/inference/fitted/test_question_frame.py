@@ -50,7 +50,7 @@ def test_summary_has_the_same_table_and_the_classes_of_each_question(fit):
     pd.testing.assert_frame_equal(tables["questions"], fit.questions)
     classes = tables["classes"]
     assert classes.index.tolist() == [(name, each) for name, own in CLASSES.items() for each in own]
-    assert classes.groupby(level=0)[["share_of_labels", "prevalence"]].sum().to_numpy() == pytest.approx(1)
+    assert classes.groupby(level=0)[["mean_probability", "prevalence"]].sum().to_numpy() == pytest.approx(1)
     assert (classes["low"] <= classes["prevalence"]).all()
     assert (classes["prevalence"] <= classes["high"]).all()
     assert "2 to 5 classes a question" in fit.summary().facts["data"]

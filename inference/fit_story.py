@@ -118,7 +118,7 @@ def fit_story(
     groups: list[AgreeingGroup] = []
     n_before = annotations.n_annotations
     if copies != "keep":
-        annotations, groups = with_copies(annotations, copies)
+        annotations, groups = with_copies(annotations, copies, _labels_by_one_coin)
     apart: dict[str, Any] = {"constant_workers": constant, "copies": groups}
     apart["copies_unasked"] = bool(groups) and copies == "auto"
     apart["copies_left"] = annotations.n_annotations / n_before if groups else None
@@ -364,6 +364,11 @@ def update(
     outcome = run_at_size(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
     apart = {"constant_workers": constant, "copies": groups, **facts_before(fitted.findings)}
     return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims), apart)
+
+
+def _labels_by_one_coin(annotations: Annotations) -> np.ndarray:
+    """Return label probabilities ``(N, K)`` where workers err independently and have one accuracy each."""
+    return fit_story("one_coin", annotations.without_gold(), progress=False).posterior
 
 
 def _with_tables(model: Model, given: Mapping[str, Any]) -> Model:

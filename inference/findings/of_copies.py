@@ -3,7 +3,7 @@
 Of a group's annotations of a task one is kept, and the same member gives all.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from ...data.questions import Units
 from ...models.parts.shared_error import families_of
 from ..engines.finding import Finding
 from ..fitted.by_rule import ByRule
+from ..fitted.dependence import BEFORE, dependence
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .copies import AgreeingGroup, always_same_groups, copying_groups, doubtful_groups
@@ -244,14 +245,19 @@ def contradictions(of: Labels) -> Iterator[Said]:
     )
 
 
-def with_copies(annotations: Annotations, rule: str) -> tuple[Annotations, list[AgreeingGroup]]:
+def with_copies(
+    annotations: Annotations, rule: str, labels_of: Callable[[Annotations], np.ndarray]
+) -> tuple[Annotations, list[AgreeingGroup]]:
     """Return the annotations with each group of copies as one worker, and the groups; none where they count in full.
 
     Args:
         annotations: the data.
         rule: ``"one"``, where no group is sure also of :func:`.doubtful_groups`; ``"keep"`` for the annotations as they
-            are; or ``"auto"``, by which they stay so where less than half of them (:data:`LEFT`) would be left. There
-            most workers are of one group or another, as on judges_llmbar, and hardly anybody is left beside the groups.
+            are; or ``"auto"``, by which they stay so where less than half of them (:data:`LEFT`) would be left, and
+            these still depend on each other (:mod:`.dependence`). There most workers are of one group or another and
+            the groups err together too, as on judges_llmbar; where they do not, as runs of several judges, each group
+            is one voice.
+        labels_of: returns the probabilities of labels, ``(N, K)``, of annotations by workers who err independently.
 
     Raises:
         UnknownNameError: `rule` is none of these.
@@ -262,7 +268,8 @@ def with_copies(annotations: Annotations, rule: str) -> tuple[Annotations, list[
     groups = copying_groups(given) or (doubtful_groups(given) if rule == "one" else [])
     merged = as_one(annotations, groups)
     if rule == "auto" and merged.n_annotations < LEFT * annotations.n_annotations:
-        return annotations, []
+        if dependence(merged, labels_of(merged)) >= BEFORE:
+            return annotations, []
     return merged, groups
 
 

@@ -36,6 +36,7 @@ from .remembered import once_for_labels
 
 MOST = 0.2  # correlation of two workers' errors, where there is any
 ODDS = 4.0  # of dependence before the annotations are seen: open crowds hardly ever have none
+BEFORE = ODDS / (1 + ODDS)  # the probability of it
 PRODUCTS = 3e7  # annotations times classes to the third power; of more a sample of the tasks
 
 

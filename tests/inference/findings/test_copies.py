@@ -424,19 +424,45 @@ def test_two_of_five_judges_who_are_one_model_decide_no_labels_where_they_count_
     assert as_one > kept + 0.1
 
 
-def test_copies_that_are_most_of_a_crowd_count_in_full_where_nobody_asked():
-    data = copies(0.85)(np.random.default_rng(1)).without_gold()
-    mostly = data.rows(np.isin(np.asarray(data.worker), range(11)))
-    groups = copying_groups(mostly)
-    assert [len(group.workers) for group in groups] == [4, 4]
+def families(n_families, size, together, seed, n_tasks=400):
+    """Families of workers who nearly always give what the first of them says, who all err together on some tasks."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n_tasks)
+    misled = rng.random((n_tasks, 1)) < together
+    own = np.where(rng.random((n_tasks, n_families)) < 0.83, truth[:, None], 1 - truth[:, None])
+    given = np.repeat(np.where(misled, 1 - truth[:, None], own), size, axis=1)
+    given = np.where(rng.random(given.shape) < 0.02, 1 - given, given)
+    return crowd(given, [f"judge {i // size}, run {i % size}" for i in range(given.shape[1])]), truth
+
+
+@pytest.mark.parametrize(("n_families", "size"), [(4, 3), (3, 2), (5, 4)])
+def test_runs_of_several_judges_who_are_all_of_a_crowd_count_as_one_judge_each(n_families, size):
+    """Where nothing else is shared, errors in common are the runs', and no reading of the crowd as a whole."""
+    annotations, truth = families(n_families, size, together=0.0, seed=3)
+    assert [len(group.workers) for group in copying_groups(annotations)] == n_families * [size]
+    with pytest.warns(cp.CrowdWarning, match="Each group counts as one worker"):
+        fit = cp.fit("auto", annotations, progress=False)
+    (finding,) = findings_of(fit, "copies")
+    assert len(finding.values["as_one"]) == n_families
+    kept = cp.fit("auto", annotations, copies="keep", progress=False)
+    votes = cp.fit("majority_vote", annotations, progress=False)
+    right = [(np.asarray(one.posterior).argmax(1) == truth).mean() for one in (fit, votes, kept)]
+    assert right[0] > right[1] - 0.03
+    assert right[0] > right[2] + 0.03
+
+
+def test_copies_that_are_most_of_a_crowd_which_errs_together_count_in_full_where_nobody_asked():
+    annotations, _ = families(5, 3, together=0.25, seed=3)
+    assert copying_groups(annotations)
     with pytest.warns(cp.CrowdWarning, match="copies='one'"):
-        fit = cp.fit("one_coin", mostly, copies="auto", progress=False)
+        fit = cp.fit("one_coin", annotations, copies="auto", progress=False)
     assert findings_of(fit, "copies")[0].values.keys().isdisjoint({"as_one"})
-    np.testing.assert_array_equal(fit.posterior, cp.fit("one_coin", mostly, copies="keep", progress=False).posterior)
-    with pytest.warns(cp.CrowdWarning, match=r"leaves 45% of the annotations.*cp\.next_gold\(fit, 20\)"):
-        asked = cp.fit("one_coin", mostly, copies="one", progress=False)
-    assert findings_of(asked, "copies")[0].values["left"] == asked.annotations.n_annotations / mostly.n_annotations
-    again = findings_of(asked.update(mostly.to_frame()[:1].assign(task=-1), progress=False), "copies")[0]
+    kept = cp.fit("one_coin", annotations, copies="keep", progress=False)
+    np.testing.assert_array_equal(fit.posterior, kept.posterior)
+    with pytest.warns(cp.CrowdWarning, match=r"leaves 33% of the annotations.*cp\.next_gold\(fit, 20\)"):
+        asked = cp.fit("one_coin", annotations, copies="one", progress=False)
+    assert findings_of(asked, "copies")[0].values["left"] == asked.annotations.n_annotations / annotations.n_annotations
+    again = findings_of(asked.update(annotations.to_frame()[:1].assign(task=-1), progress=False), "copies")[0]
     assert (again.severity, again.values["unasked"]) == ("warning", False)
 
 

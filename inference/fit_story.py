@@ -118,7 +118,7 @@ def fit_story(
     groups: list[AgreeingGroup] = []
     n_before = annotations.n_annotations
     if copies != "keep":
-        annotations, groups = with_copies(annotations, copies, _labels_by_one_coin)
+        annotations, groups = with_copies(annotations, copies, labels_by_one_coin)
     apart: dict[str, Any] = {"constant_workers": constant, "copies": groups}
     apart["copies_unasked"] = bool(groups) and copies == "auto"
     apart["copies_left"] = annotations.n_annotations / n_before if groups else None
@@ -366,7 +366,7 @@ def update(
     return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims), apart)
 
 
-def _labels_by_one_coin(annotations: Annotations) -> np.ndarray:
+def labels_by_one_coin(annotations: Annotations) -> np.ndarray:
     """Return label probabilities ``(N, K)`` where workers err independently and have one accuracy each."""
     return fit_story("one_coin", annotations.without_gold(), progress=False).posterior
 

@@ -11,7 +11,8 @@ from ...data.errors import real_number
 from ...models import SmoothPrevalence, Story, StoryError
 from ..engines.checkpoints import CheckpointOptions
 from ..engines.progress import progress_bar
-from ..fit_story import fit_story
+from ..findings.of_copies import families_of_copies
+from ..fit_story import fit_story, labels_by_one_coin
 from ..fitted.dependence import dependence
 from ..fitted.fitted import Fitted
 from ..fitted.misled import checked
@@ -86,8 +87,9 @@ def auto(
     (:mod:`.misled`). Of both there is less where the annotations are independent given the labels, as the stories say,
     as far as that can be told.
 
-    Workers who may copy count as one, with a warning, unless `copies` says otherwise or they are most of the crowd:
-    stories take what a group says that agrees with itself for the truth (:mod:`.of_copies`).
+    Workers who may copy count as one, with a warning, unless `copies` says otherwise, or they are most of a crowd that
+    errs together: stories take what a group says that agrees with itself for the truth (:mod:`.of_copies`). With
+    ``copies="keep"`` such groups are the families of the story that lets workers share errors.
 
     Args:
         annotations: who labelled what.
@@ -129,6 +131,8 @@ def auto(
     _check_folds(folds, weights, len(chosen))
     fit_one = partial(fit_story, method=method, seed=seed, progress=False)
     options = {"copies": "auto"} | options
+    if stories is None and options["copies"] == "keep" and "worker_families" not in options:
+        chosen = _with_families(chosen, annotations)
     fits, left_out = fit_each(chosen, annotations, fit_one, options, checkpoints, progress=progress)
     comparison = None
     if weights == "parts":
@@ -144,6 +148,16 @@ def auto(
     if votes is None:
         votes = 0.0 if annotations.scored else usual_votes(fits, of_fits)
     return Posterior(fits, of_fits, comparison, left_out, votes, misled)
+
+
+def _with_families(stories: StorySet, annotations: Annotations) -> dict[str, dict[str, Any]]:
+    """Return the stories, of which those with shared errors know groups of copies as families of their own.
+
+    An impression that is common to all workers takes what one family says against another for the truth.
+    """
+    families = families_of_copies(annotations, labels_by_one_coin) if annotations.named else None
+    known = {} if families is None else {"worker_families": families}
+    return {name: {**about, **(known if about.get("shared_error") else {})} for name, about in stories.items()}
 
 
 def by_dependence(fits: Mapping[str, Fitted], weights: pd.Series) -> pd.Series:

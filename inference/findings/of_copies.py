@@ -76,7 +76,7 @@ def copies(of: Labels) -> Iterator[Said]:
     )
     yield Said(
         f"{said.text}. Each group counts as one worker, which leaves {left:.0%} of the annotations",
-        f"if they are much better than the rest, copies='keep' counts each of them{most * (left < LEFT)}",
+        f"if they are much better than the rest, copies='keep' counts each of them{most * (left < LEFT and not unasked)}",
         {**said.values, "as_one": told(groups, workers), "left": left, "unasked": unasked},
         "warning" if unasked or left < LEFT else "note",
     )
@@ -267,10 +267,31 @@ def with_copies(
     given = annotations.of_classes()
     groups = copying_groups(given) or (doubtful_groups(given) if rule == "one" else [])
     merged = as_one(annotations, groups)
-    if rule == "auto" and merged.n_annotations < LEFT * annotations.n_annotations:
-        if dependence(merged, labels_of(merged)) >= BEFORE:
-            return annotations, []
+    is_few = merged.n_annotations < LEFT * annotations.n_annotations
+    if rule == "auto" and is_few and dependence(merged, labels_of(merged)) >= BEFORE:
+        return annotations, []
     return merged, groups
+
+
+def families_of_copies(
+    annotations: Annotations, labels_of: Callable[[Annotations], np.ndarray]
+) -> dict[Hashable, Hashable] | None:
+    """Return the family of each worker, groups of copies that might count as one and everybody else alone.
+
+    None where ``copies="auto"`` would keep them apart, or they copy in one question only.
+
+    Args:
+        annotations: the data.
+        labels_of: as of :func:`with_copies`.
+    """
+    groups = [group for group in with_copies(annotations, "auto", labels_of)[1] if group.question is None]
+    if not groups:
+        return None
+    workers = list(annotations.workers)
+    family: dict[Hashable, Hashable] = {worker: f"{name_text(worker)} alone" for worker in workers}
+    for number, group in enumerate(groups):
+        family |= {workers[j]: f"copies {number}" for j in group.workers.tolist()}
+    return family
 
 
 def as_one(annotations: Annotations, groups: Iterable[AgreeingGroup]) -> Annotations:

@@ -330,8 +330,10 @@ def test_groups_that_copy_and_count_as_one_leave_the_labels_to_the_others():
     with pytest.warns(cp.CrowdWarning, match="copies='one' counts"):
         kept = cp.fit("one_coin", data, progress=False)
     fit = cp.fit("one_coin", data, copies="one", progress=False)
-    right = [(np.asarray(one.posterior).argmax(1) == gold).mean() for one in (kept, fit)]
-    assert right[1] > right[0] + 0.08
+    plain = cp.fit("dawid_skene", data, progress=False)
+    plainly, by_families, as_one = ((np.asarray(one.posterior).argmax(1) == gold).mean() for one in (plain, kept, fit))
+    assert as_one > plainly + 0.08
+    assert abs(by_families - as_one) < 0.03  # copies that are kept are a family whose errors are shared
     (finding,) = findings_of(fit, "copies")
     assert finding.severity == "note"
     assert "Each group counts as one worker" in finding.sentence
@@ -372,8 +374,10 @@ def test_auto_counts_copies_as_one_by_itself_says_so_and_keeps_them_where_asked(
     with pytest.warns(cp.CrowdWarning, match="copies='one'"):
         kept = cp.fit("auto", data, copies="keep", progress=False)
     np.testing.assert_array_equal(fit.posterior, asked.posterior)
-    right = [(np.asarray(one.posterior).argmax(1) == gold).mean() for one in (kept, fit)]
-    assert right[1] > right[0] + 0.08
+    plain = cp.fit("dawid_skene", data, progress=False)
+    plainly, by_families, as_one = ((np.asarray(one.posterior).argmax(1) == gold).mean() for one in (plain, kept, fit))
+    assert as_one > plainly + 0.08
+    assert abs(by_families - as_one) < 0.03  # copies that are kept are a family whose errors are shared
     assert [findings_of(one, "copies")[0].severity for one in (fit, asked)] == ["warning", "note"]
     assert fit.verdict.trust == "with care"
     step = fit.verdict.next[0]
@@ -444,11 +448,27 @@ def test_runs_of_several_judges_who_are_all_of_a_crowd_count_as_one_judge_each(n
         fit = cp.fit("auto", annotations, progress=False)
     (finding,) = findings_of(fit, "copies")
     assert len(finding.values["as_one"]) == n_families
+    votes, shared = (
+        cp.fit(story, annotations, progress=False, **options)
+        for story, options in [("majority_vote", {}), ("dawid_skene", {"shared_error": True})]
+    )
     kept = cp.fit("auto", annotations, copies="keep", progress=False)
-    votes = cp.fit("majority_vote", annotations, progress=False)
-    right = [(np.asarray(one.posterior).argmax(1) == truth).mean() for one in (fit, votes, kept)]
-    assert right[0] > right[1] - 0.03
-    assert right[0] > right[2] + 0.03
+    by_auto, by_families, by_votes, by_one_impression = (
+        (np.asarray(one.posterior).argmax(1) == truth).mean() for one in (fit, kept, votes, shared)
+    )
+    assert min(by_auto, by_families) > by_votes - 0.03
+    assert min(by_auto, by_families) > by_one_impression + 0.03
+
+
+def test_a_judge_who_was_run_thrice_is_weighed_as_those_who_were_run_once():
+    annotations, truth = families(4, 3, together=0.0, seed=3)
+    panel = cp.judge(annotations)
+    right = (np.asarray(annotations.label) == truth[np.asarray(annotations.task)]).reshape(-1)
+    share = pd.Series(right).groupby(np.asarray(annotations.worker)).mean()
+    share.index = list(annotations.workers)
+    judges = panel.judges.loc[share.index]
+    assert ((judges["right_low"] <= share) & (share <= judges["right_high"])).all()
+    assert not panel.drop["reason"].str.contains("guessing|next to nothing").any()
 
 
 def test_copies_that_are_most_of_a_crowd_which_errs_together_count_in_full_where_nobody_asked():

@@ -74,9 +74,10 @@ def copies(of: Labels) -> Iterator[Said]:
         f"; by {left:.0%} of the annotations the labels may well be worse than majority vote: gold labels of some "
         "tasks, cp.next_gold(fit, 20), tell which are nearer"
     )
+    more = most * (left < LEFT and not unasked)
     yield Said(
         f"{said.text}. Each group counts as one worker, which leaves {left:.0%} of the annotations",
-        f"if they are much better than the rest, copies='keep' counts each of them{most * (left < LEFT and not unasked)}",
+        f"if they are much better than the rest, copies='keep' counts each of them{more}",
         {**said.values, "as_one": told(groups, workers), "left": left, "unasked": unasked},
         "warning" if unasked or left < LEFT else "note",
     )

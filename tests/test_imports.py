@@ -31,6 +31,14 @@ def test_fit_and_what_it_returns_need_no_library_for_classifiers_pictures_and_po
     assert not found & set(LARGE)
 
 
+def test_stories_are_weighted_without_the_library_for_posteriors():
+    lines = [
+        "from crowdppl.inference.comparison.weights import stacking_weights",
+        "stacking_weights(__import__('numpy').log([[0.9, 0.1], [0.1, 0.9]]))",
+    ]
+    assert not imported("\n".join(lines)) & {"arviz", "arviz_stats", "xarray", "scipy.stats"}
+
+
 def test_while_libraries_are_imported_nobody_looks_for_garbage():
     counts = "[each['collections'] for each in gc.get_stats()]"
     lines = [

@@ -1,15 +1,12 @@
 """Weights of several stories for their average."""
 
-import warnings
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..densities.model import Model
 from ..fitted.fitted import Fitted, log_posterior_at_mean
-from ..storage.arviz_groups import is_tree
 
 LEAST = 0.005  # weights below it are 0
 RESAMPLES = 1000  # of the Bayesian bootstrap
@@ -51,11 +48,11 @@ def weights_of_parts(fits: Mapping[str, Fitted], shares: Mapping[str, float]) ->
 
 
 def stacking_weights(values: np.ndarray) -> np.ndarray:
-    r"""Stacking weights: those of the mixture of stories that predicts held-out units best. Computed by ArviZ.
+    r"""Stacking weights: those of the mixture of stories that predicts held-out units best.
 
     .. math:: \arg\max_w \sum_u \log \sum_m w_m \exp(\text{elpd}_{um})
 
-    (Yao, Vehtari, Simpson & Gelman 2018, eq. 5.)
+    (Yao, Vehtari, Simpson & Gelman 2018, eq. 5.) They are sought as ArviZ does, which takes seconds to import.
 
     Args:
         values: log-probability of each held-out unit by each story, in nats, ``(U, M)``.
@@ -63,17 +60,20 @@ def stacking_weights(values: np.ndarray) -> np.ndarray:
     Returns:
         ``(M,)``, with sum 1.
     """
-    values = values - values.max(1, keepdims=True)  # else exp() of a large task is 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of small differences of elpd, which `difference_se` shows
-        import arviz as az
+    from scipy.optimize import Bounds, LinearConstraint, minimize  # a third of a second to import
 
-        stories = {str(m): _elpd_data(values[:, m]) for m in range(values.shape[1])}
-        options: dict[str, Any] = {"round_to": "none"} if is_tree() else {}
-        weights = az.compare(stories, method="stacking", **options)["weight"]
-    found = np.array([float(weights[str(m)]) for m in range(values.shape[1])])
+    density = np.exp(values - values.max(1, keepdims=True))  # else that of a large task is 0
+    n_stories = density.shape[1]
+    with np.errstate(divide="ignore"):  # on the way there, a task may have the density 0
+        found = minimize(
+            lambda weights: -np.log(density @ weights).sum(),
+            np.full(n_stories, 1 / n_stories),
+            jac=lambda weights: -(1 / (density @ weights)) @ density,
+            bounds=Bounds(0, 1),
+            constraints=LinearConstraint(np.ones(n_stories), 1, 1),
+        ).x
     found = np.clip(found, 0.0, None)  # the optimiser ends within rounding of 0
-    return found / found.sum()
+    return np.asarray(found / found.sum())
 
 
 def pseudo_bma_weights(values: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -99,30 +99,3 @@ def pseudo_bma_weights(values: np.ndarray, seed: int = 0) -> np.ndarray:
         weights = np.exp(elpd - elpd.max(1, keepdims=True))
         total += (weights / weights.sum(1, keepdims=True)).sum(0)
     return total / total.sum()
-
-
-def _elpd_data(values: np.ndarray) -> Any:
-    """One story's elpd, of units ``(U,)``, in the class that the installed ArviZ compares."""
-    import xarray as xr
-
-    pointwise = xr.DataArray(values, dims="unit")
-    se = float(np.sqrt(len(values) * values.var()))
-    if is_tree():
-        from arviz_stats.utils import ELPDData
-
-        return ELPDData(
-            elpd=float(values.sum()),
-            se=se,
-            p=0.0,
-            n_samples=1,
-            n_data_points=len(values),
-            scale="log",
-            warning=False,
-            good_k=0.7,
-            elpd_i=pointwise,
-            pareto_k=None,
-        )
-    from arviz.stats.stats_utils import ELPDData
-
-    index = ["elpd_loo", "se", "p_loo", "n_samples", "n_data_points", "warning", "loo_i", "scale", "good_k"]
-    return ELPDData([float(values.sum()), se, 0.0, 1, len(values), False, pointwise, "log", 0.7], index)

@@ -72,7 +72,8 @@ LITTLE = 2e9  # numbers that are computed for all steps up to which each draw ha
 KEPT = 10  # draws of a way, one a step, where there is more
 FEWEST_WAYS = 5  # of which draws are kept
 A_VARIATE = 300  # numbers that are computed in the time that a gamma variate takes, about
-NUMBERS = (200, 100, 50, 25)  # of draws: each is a program of its own, in which several are taken side by side
+NUMBERS = (200, 100, 50, 25)  # of draws
+TOGETHER = NUMBERS[-1]  # draws of a step's program, which several runs of it take where there are more
 WORK = 1.5e9  # numbers that are computed for a step of all draws, about: a second or so
 FEWEST = 50  # draws where parameters take trajectories, which leave each near the last
 AT_ONCE = 1e6  # numbers of the densities that steps are taken of side by side, about: they stay in a core's cache
@@ -276,45 +277,56 @@ class Steps(NamedTuple):
             on_votes: by draw whether it takes its labels from the votes instead of its parameters, ``(n,)``.
         """
         n = len(next(iter(draws.values())))
-        at_once = max(each for each in divisors(n) if each <= max(1, AT_ONCE / self.size))
         on_votes = np.zeros(n, bool) if on_votes is None else on_votes
         share = 0.0
         for _ in range(TRIES):
-            counts, priors, reals, accepted = (_often if self.often else _rarely)(
-                *self[:3],
-                draws,
-                self.curvatures,
-                np.float32(leap),
-                key,
-                np.int32(number),
-                on_votes,
-                moved=self.moved,
-                at_once=at_once,
-                leaps=self.leaps,
-                tails=self.tails,
-            )
-            share = float(np.asarray(accepted).mean())
+            counts, priors, reals, accepted = self._given_labels(draws, leap, key, number, on_votes)
+            share = float(accepted.mean())
             if share < FEW:
                 leap /= 2
             elif share > MANY:
                 leap = min(1.25 * leap, LONGEST)
             if share >= FEW / 2:
                 break
-        after = {name: np.asarray(values) for name, values in reals.items()}
-        if priors:
+        after = dict(reals)
+        if self.tails:
             dims = parameter_names(self.model, self.annotations).dims
             counts = {
-                name: with_tails(rng, np.asarray(values), np.asarray(priors[name]))
-                if dims[name][:1] == ("worker",)
-                else values
+                name: with_tails(rng, values, priors[name]) if dims[name][:1] == ("worker",) else values
                 for name, values in counts.items()
             }
         for name, values in counts.items():
-            blocks = np.array_split(np.asarray(values), min(n, 1 + values.size // BLOCK))
+            blocks = np.array_split(values, min(n, 1 + values.size // BLOCK))
             each = [rng] if len(blocks) == 1 else rng.spawn(len(blocks))
             with ThreadPoolExecutor(min(len(blocks), os.cpu_count() or 1)) as pool:
                 after[name] = np.concatenate(list(pool.map(dirichlet_rows, each, blocks)))
         return after, leap, share
+
+    def _given_labels(
+        self, draws: Draws, leap: float, key: Array, number: int, on_votes: np.ndarray
+    ) -> tuple[Draws, Draws, Draws, np.ndarray]:
+        """What :func:`_given_labels` returns of all draws, by one program whatever their number and the tails are."""
+        n = len(on_votes)
+        together = n if self.often or n % TOGETHER else TOGETHER
+        parts = [
+            (_often if self.often else _rarely)(
+                *self[:3],
+                {name: value[first : first + together] for name, value in draws.items()},
+                self.curvatures,
+                np.float32(leap),
+                key,
+                np.int32(number),
+                np.int32(first),
+                on_votes[first : first + together],
+                moved=self.moved,
+                at_once=max(each for each in divisors(together) if each <= max(1, AT_ONCE / self.size)),
+                leaps=self.leaps,
+                tails=self.tails or not self.often,
+            )
+            for first in range(0, n, together)
+        ]
+        found: tuple[Draws, Draws, Draws, np.ndarray] = jax.tree.map(lambda *each: np.concatenate(each), *parts)
+        return found
 
 
 def has_parts(model: Model) -> bool:
@@ -472,6 +484,7 @@ def _given_labels(
     leap: Array,
     key: Array,
     number: Array,
+    first: Array,
     on_votes: Array,
     moved: tuple[str, ...],
     at_once: int,
@@ -489,6 +502,7 @@ def _given_labels(
         leap: length of the leaps.
         key: random key of all steps.
         number: of this one.
+        first: how many draws of this step are before these.
         on_votes: whether labels are drawn from the votes, ``(n,)``.
         moved: tables that are no Dirichlet distributions given the labels, and move as real-valued parameters do.
         at_once: steps that are taken side by side; a divisor of n.
@@ -500,7 +514,8 @@ def _given_labels(
     """
     complete = _Complete(model, annotations, fixed, draws, moved)
     votes = safe_log(soft_votes(annotations))
-    keys = jax.random.split(jax.random.fold_in(key, number), len(on_votes))
+    keys = jax.random.split(jax.random.fold_in(key, number), max(NUMBERS[0], len(on_votes)))
+    keys = jax.lax.dynamic_slice_in_dim(keys, first, len(on_votes))
 
     def step(drawn: tuple[Parameters, Array, Array]) -> tuple[Parameters, Parameters, Parameters, Array]:
         own, key, on_votes = drawn

@@ -201,7 +201,9 @@ def _unexplained(
 
 def _dawid_skene(annotations: Annotations, posterior: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the labels of Dawid and Skene's story by EM from others, ``(N, K)``, and its log-posterior there."""
-    model = Model(find_story("dawid_skene"), {"truth_prior": Prevalence(by_question=False)})
+    # By default a story has such a prior where there are no questions, and shares a fit's program.
+    prior = {"truth_prior": Prevalence(by_question=False)} if annotations.question is not None else {}
+    model = Model(find_story("dawid_skene"), prior)
     data = annotations.replace(gold=None, seconds=None, when=None, prior=None, mirrored=None)
     prevalence = posterior.sum(0) + 1
     dims, settings = parameter_dims(model, data), EMSettings(max_iterations=ITERATIONS)

@@ -146,6 +146,7 @@ def apart(
             data = sized(model, data, briefly=True)
         if isinstance(data, PaddedAnnotations):
             values = grown(values, dims, data)
-        return jax.tree.map(jnp.asarray, (data, values))
+        found: tuple[Annotations, Parameters] = jax.device_put((data, values))
+        return found
 
     return _sums(model, *part(~moving)).counts, *part(moving)

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .annotations import Annotations
 from .batch import Batch, padded_batch
 from .build import check_counts
 from .errors import AnnotationError, warn
@@ -265,6 +266,21 @@ class PackedStore(Store):
         """Fetch one batch after the other."""
         for number in range(len(plan.slices)) if numbers is None else numbers:
             yield self.batch(plan, int(number), with_names=with_names)
+
+    def annotations(self, n_rows: int | None = None) -> Annotations:
+        """Fetch all annotations from the engine, whatever number is asked for."""
+        with asked(self.partitions.engine):
+            rows = {row["key"]: row for row in self.partitions.collected().to_pylist()}
+        batches = [pickle.loads(rows[key]["arrays"]) for key in self._keys]
+        arrays = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+        per_task, worker = arrays["rows"], arrays.get("worker")
+        return self.names().replace(
+            task=np.repeat(np.arange(len(per_task), dtype=np.int32), per_task),
+            worker=None if worker is None else worker.astype(np.int32),
+            label=arrays["label"].astype(np.int32),
+            count=None if self.once else arrays["count"].astype(np.float32),
+            tasks=Ids([name for key in self._keys for name in task_ids(rows[key]["ids"]).to_pylist()]),
+        )
 
     def task_values(self, part: Slice) -> pa.ChunkedArray:
         """Return the identifiers of a batch's tasks as an Arrow array."""

@@ -110,12 +110,16 @@ def label_frame(posterior: np.ndarray, tasks: pd.Index, classes: Ids, kind: Kind
     return pd.concat([frame, expected, probabilities.set_axis([f"p_{name}" for name in classes], axis=1)], axis=1)
 
 
-def label_partitions(model: Model, source: Partitioned, draws: Mapping[str, Any]) -> Any:
+def label_partitions(
+    model: Model, source: Partitioned, draws: Mapping[str, Any], known: np.ndarray | None = None
+) -> Any:
     """Return the labels as a frame of the engine that has the annotations: task, and columns of :func:`label_frame`.
 
-    Nothing is computed yet, and nothing comes here.
+    Nothing is computed yet, and nothing comes here. They are by probabilities that are known, ``(N, K)``, or those at
+    some draws.
     """
-    given, made = (model, some_of(draws)), partial(label_rows, source.classes, source.kind)
+    given = (model, _for_labels(source, draws) if known is None else {}, known)
+    made = partial(label_rows, source.classes, source.kind)
     fields = [
         (field.name, pa.string() if pa.types.is_large_string(field.type) else field.type)
         for field in made(source.like, source.store.task_values(source.plan.slices[0]), *given).schema
@@ -125,10 +129,18 @@ def label_partitions(model: Model, source: Partitioned, draws: Mapping[str, Any]
 
 
 def label_rows(
-    classes: Ids, kind: Kind, batch: Batch, tasks: pa.ChunkedArray, model: Model, draws: Parameters
+    classes: Ids,
+    kind: Kind,
+    batch: Batch,
+    tasks: pa.ChunkedArray,
+    model: Model,
+    draws: Parameters,
+    known: np.ndarray | None,
 ) -> pa.RecordBatch:
     """Return the labels of a batch's tasks, with their identifiers as first column."""
-    posterior = np.asarray(_posterior(model, batch, draws))[: len(tasks)]
+    first = int(batch.first)
+    posterior = np.asarray(_posterior(model, batch, draws)) if known is None else known[first:]
+    posterior = posterior[: len(tasks)]
     labels = label_frame(posterior, pd.RangeIndex(len(tasks)), classes, kind)
     table = pa.Table.from_pandas(labels, preserve_index=False).add_column(0, "task", tasks)
     return table.replace_schema_metadata().combine_chunks().to_batches()[0]

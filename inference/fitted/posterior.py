@@ -304,7 +304,7 @@ class Posterior:
         Spark, Dask or Ray a frame of that engine with these columns, task, and ``p_<class>``, not computed yet.
         """
         if isinstance(self.source, Partitioned):
-            return label_partitions(self.fitted.model, self.source, self.fitted.draws)
+            return label_partitions(self.fitted.model, self.source, self.fitted.draws, self.fitted.stored_posterior)
         frame = decide(self.probabilities, kind=self.annotations.kind)[["label", "probability"]]
         sides, items = self.annotations.sides, self.annotations.items
         if sides is not None:

@@ -78,10 +78,8 @@ class Partitioned(Files):
     def __init__(self, store: PackedStore, model: Model) -> None:
         super().__init__(store, store.plan(), model)
 
-    def all_of_few(self, n_rows: int) -> None:
+    def sample(self, n_rows: int) -> None:
         """Return None: the annotations stay with the engine."""
-
-    sample = all_of_few
 
     def sum(self, add: Callable[..., T], zero: T, given: tuple[Any, ...], join: Callable[[T, T], T]) -> T:
         """Return a sum over all batches; arguments are those of :func:`.sum_over_batches`.

@@ -114,6 +114,20 @@ def test_a_frame_is_fitted_as_in_memory_and_labels_are_a_frame_of_its_engine(mad
 
 
 @pytest.mark.parametrize("made", ENGINES, indirect=True)
+def test_labels_of_thin_data_are_averaged_over_draws_as_in_memory(made, monkeypatch):
+    monkeypatch.setattr("crowdppl.inference.fitted.averaged_labels.THIN", 30)  # as users have it
+    frame = table()
+    with jax.enable_x64(True):
+        fit = cp.fit("dawid_skene", made(frame), **QUIET)
+        expected = assert_equal(frame, fit, "dawid_skene", **QUIET)
+        at_mode = cp.fit("dawid_skene", in_memory(frame, fit), sweeps=0, **QUIET).posterior
+        labels = collected(fit.labels).set_index("task").loc[expected.labels.index].filter(like="p_")
+    assert fit.outcome.facts["sweeps"] == expected.outcome.facts["sweeps"] > 0
+    np.testing.assert_allclose(labels, expected.posterior, atol=1e-8)
+    assert abs(labels - at_mode).to_numpy().max() > 0.02
+
+
+@pytest.mark.parametrize("made", ENGINES, indirect=True)
 def test_steps_of_other_parameters_than_tables_are_those_in_memory(made):
     frame = table(2)
     with jax.enable_x64(True):

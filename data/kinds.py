@@ -105,7 +105,7 @@ class Kind:
                 one class; or the column looks like an identifier, with more than 1000 distinct values, or distinct
                 values in more than half of 50 rows or more.
         """
-        given = None if classes is None else Ids(classes, what=option)
+        given = None if classes is None else Ids(_of_one_type(classes, label), what=option)
         self.check_order(label, given, option)
         if given is not None:
             if len(given) < 2:
@@ -661,8 +661,16 @@ def fraction_text(value: object) -> str:
     as_text = "" if isinstance(value, str) else "make them text, or "
     return (
         f"{value!r} is a fraction, and real numbers are not made classes: round them (.round()), bin them (pd.cut, "
-        f"pd.qcut) or rank them; where they are names of classes, {as_text}list all in classes=[...]"
+        f"pd.qcut) or rank them; where they are names of classes, {as_text}list all in classes=[...], or from the "
+        "least to the greatest in ordered=[...] where they are steps of a scale"
     )
+
+
+def _of_one_type(classes: Iterable[Any], label: Column) -> list[Any]:
+    """Return listed classes, whole numbers among others as real ones where the column's labels all are such."""
+    listed = list(classes)
+    are_mixed = {type(value) for value in listed} == {int, float}
+    return [float(value) for value in listed] if are_mixed and all(type(v) is float for v in label.ids) else listed
 
 
 def _refuse_fractions(label: Column) -> None:
@@ -692,9 +700,11 @@ def refuse_alphabet(label: Column) -> None:
     if len(texts) == len(names) and are_digits(texts):
         return
     if label.categories is None or names == sorted(texts):
+        numbers = sorted(name for name in names if isinstance(name, int | float) and np.isfinite(name))
+        are_few = len(numbers) == len(names) <= MOST_SCORES
         raise AnnotationError(
-            f"{label.title}: labels such as {names[0]!r} have no order of their own; list the classes from the "
-            "least to the greatest in ordered=[...]"
+            f"{label.title}: labels such as {names[0]!r} have no order of their own, as whole numbers have; list the "
+            f"classes from the least to the greatest in ordered={numbers if are_few else '[...]'}"
         )
 
 

@@ -102,7 +102,11 @@ def find_story(story: str | Story) -> Story:
         StoryError: the function takes no annotations.
     """
     if callable(story):
-        if not inspect.signature(story).parameters:
+        try:
+            takes = inspect.signature(story).parameters
+        except ValueError:  # of what is written in C, such as a type
+            raise StoryError(f"{story!r} is no story; a story is a function: def name(annotations)") from None
+        if not takes:
             name = getattr(story, "__name__", "story")
             raise StoryError(
                 f"{name} takes no arguments; a story is a function of annotations: def {name}(annotations)"

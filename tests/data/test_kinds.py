@@ -108,6 +108,16 @@ def test_numbers_and_categories_have_an_order_and_text_needs_one(labels):
         Ordered().with_classes(text, None)
 
 
+def test_scores_with_halves_are_listed_by_the_error_and_whole_ones_among_them_are_the_same_numbers():
+    frame = pd.DataFrame({"task": [0, 0, 1, 1], "worker": [0, 1, 0, 1], "label": [1.0, 1.5, 2.0, 2.5]})
+    with pytest.raises(cp.AnnotationError, match=r"ordered=\[1\.0, 1\.5, 2\.0, 2\.5\]"):
+        cp.Annotations.from_frame(frame, ordered=True)
+    given = cp.Annotations.from_frame(frame, ordered=[1, 1.5, 2, 2.5])
+    assert list(given.classes) == [1.0, 1.5, 2.0, 2.5]
+    assert given.kind.in_order
+    assert given.to_frame()["label"].tolist() == frame["label"].tolist()
+
+
 def test_agreement_of_ordered_labels_is_krippendorffs_of_interval_data():
     # Krippendorff (2011), section D: alpha of the example's reliability data is 0.849 with the interval metric.
     rows = """1 2 3 3 2 1 4 1 2 . . .

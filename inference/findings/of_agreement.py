@@ -15,6 +15,7 @@ from .copies import copying_groups
 from .facts import listed
 from .of_crowd import HELP, crowd_of
 from .of_time import changed_agreement
+from .other_reading import gain_of_shared_errors
 from .register import Labels, Said, check
 
 BY_CHANCE, CLEARLY = 2.0, 3.0  # standard deviations from which agreement is beyond chance, and clearly so
@@ -22,6 +23,8 @@ NO_MORE = 0.1  # correlation of two workers that is ruled out, by its upper limi
 PROBABLE = 0.5  # that workers look at no task, from which it is warned of few annotations too
 TOGETHER = 3.5  # standard deviations of the excess of agreement given the labels, beyond which workers err together
 CORRELATED = 0.04  # and its share, near the correlation of two workers' errors
+PERHAPS = 1.5  # standard deviations of it, from which shared errors are tried
+BETTER = 3.0  # nats by which they raise the log-posterior where some tasks mislead workers
 PARTS = ("shared_error", "task_difficulty")  # by which a story allows for it
 
 
@@ -78,6 +81,8 @@ def no_agreement(of: Labels) -> Iterator[Said]:
 def err_together(of: Fitted) -> Iterator[Said]:
     """Workers who err together on some tasks, by labels of a story that says that they do not: :mod:`.dependence`.
 
+    Labels that follow most workers where these are misled leave little of it to see. Where it may be, Dawid and
+    Skene's story is fitted with shared errors, too: a higher log-posterior tells tasks that mislead most workers.
     The labels of such a story are surer than they are right: each worker who makes the common error counts as another
     witness. A story with parameters of each task, shared errors or difficulties has an account of it, and is not asked;
     ``"auto"`` allows for it by a share of the votes and of misled tasks. How often it is said of healthy crowds, of
@@ -94,9 +99,20 @@ def err_together(of: Fitted) -> Iterator[Said]:
     if crowd.given.n_annotations < crowd.given.n_workers * crowd.posterior.shape[1] ** 2:
         return  # shares of classes that are pulled to a prior leave an excess of their own
     share, se = excess_agreement(of.annotations, of.posterior)
-    if not np.isfinite(se) or share < CORRELATED or share < TOGETHER * se:
+    if not np.isfinite(se) or share < PERHAPS * se:
         return
     confidence = float(crowd.posterior.max(1).mean())
+    if share < CORRELATED or share < TOGETHER * se:
+        gain, less = gain_of_shared_errors(crowd.given, crowd.posterior)
+        if gain >= BETTER:
+            yield Said(
+                f"some tasks mislead most workers, which {of.story} takes for agreement: with errors that workers "
+                f"share the log-posterior of Dawid and Skene's story is {gain:.1f} nats higher, and labels are "
+                f"{less:.2f} sure in the mean. Those here, {confidence:.2f} sure, are right less often",
+                "'auto' allows for it, and gold labels of some tasks tell how often: cp.estimate(fit, gold)",
+                {"z": share / se, "correlation": share, "confidence": confidence, "gain": gain},
+            )
+        return
     yield Said(
         f"workers err together on some tasks, which {of.story} takes for agreement: given the labels they agree by "
         f"{share / se:.1f} standard deviations more than independent workers would, a correlation of two workers' "

@@ -199,11 +199,28 @@ def _unexplained(
     return most, *best, (labels == best[0]) & (excess > 0)
 
 
-def _dawid_skene(annotations: Annotations, posterior: np.ndarray) -> tuple[np.ndarray, float]:
+def gain_of_shared_errors(annotations: Annotations, posterior: np.ndarray) -> tuple[float, float]:
+    """Return by how much shared errors raise the log-posterior of Dawid and Skene's story, and how sure labels are.
+
+    Args:
+        annotations: of named workers; of more than :data:`LOOKED_AT`, the gain is −∞.
+        posterior: probabilities of the labels, ``(N, K)``, from which EM starts with shared errors and without.
+
+    Returns:
+        The gain in nats, and the mean probability of the labels with shared errors.
+    """
+    if annotations.n_rows > LOOKED_AT or len(posterior) * posterior.shape[1] ** 2 > CELLS:
+        return -np.inf, np.nan
+    _, without = _dawid_skene(annotations, posterior)
+    labels, with_them = _dawid_skene(annotations, posterior, shared_error=True)
+    return with_them - without, float(labels.max(1).mean())
+
+
+def _dawid_skene(annotations: Annotations, posterior: np.ndarray, **parts: bool) -> tuple[np.ndarray, float]:
     """Return the labels of Dawid and Skene's story by EM from others, ``(N, K)``, and its log-posterior there."""
     # By default a story has such a prior where there are no questions, and shares a fit's program.
-    prior = {"truth_prior": Prevalence(by_question=False)} if annotations.question is not None else {}
-    model = Model(find_story("dawid_skene"), prior)
+    prior: dict[str, Any] = {"truth_prior": Prevalence(by_question=False)} if annotations.question is not None else {}
+    model = Model(find_story("dawid_skene"), prior | parts)
     data = annotations.replace(gold=None, seconds=None, when=None, prior=None, mirrored=None)
     prevalence = posterior.sum(0) + 1
     dims, settings = parameter_dims(model, data), EMSettings(max_iterations=ITERATIONS)

@@ -288,7 +288,23 @@ def test_errors_that_workers_make_together_are_said_of_stories_that_take_them_fo
     assert not said("dawid_skene", hard[0], gold=gold)
 
 
+def test_tasks_that_mislead_most_workers_are_said_where_shared_errors_explain_the_annotations_better():
+    found = []
+    for seed in range(4):
+        annotations = drawn("misleading tasks", seed)
+        fit = cp.fit("dawid_skene", annotations.without_gold(), sweeps=15, progress=False)  # as by default
+        for one in findings_of(fit, "err_together"):
+            found.append(one)
+            right = (fit.posterior.argmax(1) == np.asarray(annotations.gold)).mean()
+            assert one.values["confidence"] > right + 0.08
+    assert len(found) >= 3
+    assert all(one.severity == "warning" for one in found)
+    assert any(one.values.get("gain", 0) >= 3 for one in found)
+
+
 def test_independent_errors_are_not_taken_for_common_ones():
-    crowds = [drawn(shape, seed) for shape in ("plain", "dense", "rare class", "ten classes") for seed in range(5)]
+    crowds = [
+        drawn(shape, seed) for shape in ("plain", "thin", "dense", "rare class", "ten classes") for seed in range(5)
+    ]
     fits = [cp.fit("dawid_skene", one.without_gold(), progress=False) for one in crowds]
     assert sum("err_together" in {one.code for one in fit.findings} for fit in fits) <= 1

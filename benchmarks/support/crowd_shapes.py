@@ -184,6 +184,20 @@ def twins(rng: np.random.Generator) -> cp.Annotations:
     return crowd(truth, label, given, 2)
 
 
+def runs(rng: np.random.Generator) -> cp.Annotations:
+    """300 tasks, two classes, four judges, right in about .83, each of whom was run three times, nearly alike."""
+    truth, label, given = drawn(rng, accuracies(rng, 4, 0.83, 0.05), n_tasks=300, per_task=4, n_classes=2)
+    label, given = np.repeat(label, 3, axis=1), np.repeat(given, 3, axis=1)
+    return crowd(truth, np.where(rng.random(label.shape) < 0.01, 1 - label, label), given, 2)
+
+
+def two_families(rng: np.random.Generator) -> cp.Annotations:
+    """400 tasks, two classes, two families of three judges, right in .8, who say in .6 what their family would."""
+    truth, label, given = drawn(rng, np.full(8, 0.8), n_tasks=400, per_task=8, n_classes=2)
+    follows = rng.random((400, 6)) < 0.6
+    return crowd(truth, np.where(follows, np.repeat(label[:, 6:], 3, axis=1), label[:, :6]), given[:, :6], 2)
+
+
 def rare_classes(rng: np.random.Generator) -> cp.Annotations:
     """400 tasks × 5, 20 workers, three classes of which two have 5 % and 2 % of the tasks."""
     return crowd(*drawn(rng, accuracies(rng, 20, 0.8, 0.06), n_tasks=400, prevalence=np.array([0.93, 0.05, 0.02])), 3)
@@ -212,6 +226,8 @@ UNTRUSTWORTHY: dict[str, Callable[[np.random.Generator], cp.Annotations]] = {
     **{f"copies {share:.0%}": copies(share) for share in (0.75, 0.85)},
     **{f"copies {share:.0%}, two classes": copies(share, per_task=7, n_classes=2) for share in (0.75, 0.85)},
     "twins": twins,
+    "three runs of four judges": runs,
+    "two families of three judges": two_families,
     "lazy": lazy,
     "two difficulties": two_difficulties,
     "misleading tasks": misleading,

@@ -47,7 +47,7 @@ LOOKED_AT = 250_000  # annotations; of more a sample of the tasks
 
 
 BLIND = "; this story lets workers err independently of each other, and is nearly blind to errors that they share: "
-OF_CLASSES = "give shared_error=True, and worker_families where some share them among themselves"
+OF_CLASSES = "give shared_error=True, and worker_families={worker: family, …} where some share them among themselves"
 OF_LEVELS = "fit score_factor"
 ALLOWED = (
     "the labels allow for errors of two workers on one task that correlate by {correlation:.3f}: with these "

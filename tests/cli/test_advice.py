@@ -30,7 +30,9 @@ from crowdppl.data.kinds import fraction_text
         (
             fraction_text("0.5"),
             "'0.5' is a fraction, and real numbers are not made classes: write a file with them rounded, or as a few "
-            "named grades, such as low, mid and high; where they are names of classes, list all in --classes A,B,C",
+            "named grades, such as low, mid and high; where they are names of classes, list all in "
+            "--classes A,B,C, or from the least to the greatest in --classes A,B,C beside --ordered where they are "
+            "steps of a scale",
         ),
         ("list all tasks in tasks=[...]", "list all tasks in Python, with tasks=[...]"),
         ("with Annotations.from_frame(frame, features={task: vector, …})", "with --features FILE"),

@@ -103,6 +103,8 @@ def err_together(of: Fitted) -> Iterator[Said]:
         return
     confidence = float(crowd.posterior.max(1).mean())
     if share < CORRELATED or share < TOGETHER * se:
+        if of.annotations.annotated_again.any():
+            return  # repeats depend on each other, which shared errors explain as well
         gain, less = gain_of_shared_errors(crowd.given, crowd.posterior)
         if gain >= BETTER:
             yield Said(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -328,11 +327,14 @@ class Ordered(Kind):
         return (posterior @ is_near)[np.arange(n_tasks), posterior.argmax(-1)]
 
     def values(self, classes: Sequence[Any]) -> np.ndarray:
-        """Return the classes where they are whole numbers that rise, else their positions from 0, shape (K,)."""
-        are_whole = all(type(name) is int for name in classes)
-        if are_whole and all(low < high for low, high in pairwise(classes)):
-            return np.array(classes, dtype=np.float64)
-        return np.arange(len(classes), dtype=np.float64)
+        """Return the classes where they are numbers that rise, also as text, else their positions from 0, (K,)."""
+        names = list(classes)
+        are_numbers = all(type(name) in (int, float) for name in names)
+        if are_numbers or (all(isinstance(name, str) for name in names) and are_digits(names)):
+            values = np.array(names, dtype=np.float64)
+            if np.isfinite(values).all() and (np.diff(values) > 0).all():
+                return values
+        return np.arange(len(names), dtype=np.float64)
 
     def label_scores(
         self, probabilities: np.ndarray, gold: np.ndarray, classes: Sequence[Any]

@@ -142,9 +142,9 @@ class Fit(Posterior):
     def expected_scores(self, interval: float = INTERVAL) -> pd.DataFrame:
         """By task of ordered classes the expected score, its interval and the median class.
 
-        The score of a class is the class itself where all are whole numbers, else its position from 0. The interval is
-        of the true class, one of the scores, widened to hold the expected score, which lies between them:
-        :func:`.decisions.expected_scores`.
+        The score of a class is the class itself where all are numbers that rise, also as text, else its position from
+        0. The interval is of the true class, one of the scores, widened to hold the expected score, which lies between
+        them: :func:`.decisions.expected_scores`.
 
         Args:
             interval: mass, between 0 and 1.

@@ -118,6 +118,19 @@ def test_scores_with_halves_are_listed_by_the_error_and_whole_ones_among_them_ar
     assert given.to_frame()["label"].tolist() == frame["label"].tolist()
 
 
+@pytest.mark.parametrize(
+    ("classes", "values"),
+    [
+        ([1.0, 1.5, 3.0], [1.0, 1.5, 3.0]),
+        (["1", "2", "10"], [1.0, 2.0, 10.0]),
+        ([3, 2, 1], [0.0, 1.0, 2.0]),
+        (["low", "2", "3"], [0.0, 1.0, 2.0]),
+    ],
+)
+def test_expected_scores_are_in_the_units_of_classes_that_are_rising_numbers(classes, values):
+    assert Ordered().values(classes).tolist() == values
+
+
 def test_agreement_of_ordered_labels_is_krippendorffs_of_interval_data():
     # Krippendorff (2011), section D: alpha of the example's reliability data is 0.849 with the interval metric.
     rows = """1 2 3 3 2 1 4 1 2 . . .

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 
@@ -45,7 +46,9 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes})
+        own = vars(sys.modules[package]).items()
+        kept = (name for name, value in own if name.startswith("__") or isinstance(value, ModuleType))
+        return sorted({*homes, *kept})
 
     return find, names
 

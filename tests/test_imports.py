@@ -60,6 +60,13 @@ def test_every_public_name_is_there_and_listed(name):
     assert name in dir(cp)
 
 
+def test_the_package_shows_its_names_and_none_that_it_was_made_with():
+    shown = {name for name in dir(cp) if not name.startswith("__")}
+    assert {name for name in shown if name.startswith("_")} == set()
+    assert not {"TYPE_CHECKING", "lazy_names"} & shown
+    assert {"fit", "data", "models"} <= shown
+
+
 def test_modules_are_attributes_without_being_imported():
     statement = "import crowdppl as cp; cp.models.find_story, cp.inference.engines.settings.EMSettings, cp.data.ids.Ids"
     assert "crowdppl.inference.engines.settings" in imported(statement)

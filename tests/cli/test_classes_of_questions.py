@@ -102,9 +102,9 @@ def test_a_class_that_a_question_lacks_is_refused_with_its_row_and_the_classes_t
 @pytest.mark.filterwarnings("ignore")
 def test_a_story_of_one_order_names_the_questions_that_suit_and_the_option_that_takes_one(file, tmp_path):
     stated = ("--classes", "safe=0,1", "--classes", "helpful=1<2<3<4<5")
-    said = refused("fit", file, *stated, "--story", "graded_response", "--out", tmp_path / "all")
+    said = refused("fit", file, *stated, "--story", "score_factor", "--out", tmp_path / "all")
     assert "fit the question 'helpful' alone, --only-question helpful, and likewise 'safe'" in said
-    options = ("--story", "graded_response", "--only-question", "helpful")
+    options = ("--story", "score_factor", "--only-question", "helpful")
     done = crowdppl("fit", file, *stated, *options, "--out", tmp_path / "one")
     assert done.exit_code == 0, done.output
     labels = pd.read_csv(tmp_path / "one" / "labels.csv")

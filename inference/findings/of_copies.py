@@ -269,7 +269,7 @@ def with_copies(
     groups = copying_groups(given) or (doubtful_groups(given) if rule == "one" else [])
     merged = as_one(annotations, groups)
     is_few = merged.n_annotations < LEFT * annotations.n_annotations
-    if rule == "auto" and is_few and dependence(merged, labels_of(merged)) >= BEFORE:
+    if rule == "auto" and is_few and (merged.scored or dependence(merged, labels_of(merged)) >= BEFORE):
         return annotations, []
     return merged, groups
 

@@ -471,6 +471,21 @@ def test_a_judge_who_was_run_thrice_is_weighed_as_those_who_were_run_once():
     assert not panel.drop["reason"].str.contains("guessing|next to nothing").any()
 
 
+def test_runs_of_judges_who_score_another_truth_count_in_full():
+    """One coin for each judge says nothing of levels, so that what is left cannot be told to be independent."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 150)
+    scores = np.clip(np.round(3 + 1.6 * (2 * truth[:, None] - 1) + rng.normal(0, 1.3, (150, 4))), 1, 5).astype(int)
+    frame = pd.DataFrame(np.repeat(scores, 3, axis=1)).rename_axis("task").reset_index()
+    annotations = cp.Annotations.from_frame(
+        frame.melt("task", var_name="worker", value_name="label"), ordered=[1, 2, 3, 4, 5], truth_classes=["no", "yes"]
+    )
+    assert copying_groups(annotations.of_classes())
+    fit = cp.fit("auto", annotations, progress=False)
+    assert fit.annotations.n_annotations == annotations.n_annotations
+    assert len(cp.judge(annotations).judges) == 12
+
+
 def test_copies_that_are_most_of_a_crowd_which_errs_together_count_in_full_where_nobody_asked():
     annotations, _ = families(5, 3, together=0.25, seed=3)
     assert copying_groups(annotations)

@@ -278,10 +278,8 @@ def _by_others(of: Posterior, every: Annotations, given: Annotations) -> np.ndar
     likelihood = columns[worker, shown]
     if given.mirrored is not None:
         likelihood = np.where(np.asarray(given.mirrored)[:, None], likelihood[:, _mirror(given)], likelihood)
-    others = np.zeros((len(task), given.n_classes))
-    for at, weight in of.weighty:
-        is_averaged = at.outcome.is_point and at.outcome.facts.get("sweeps")
-        others += weight * (label_posteriors(at).mean(0) if is_averaged else at.posterior)[task].astype(float)
+    each = [label_posteriors(at).mean(0) if at.outcome.is_point else at.posterior for at, _ in of.weighty]
+    others = np.tensordot([weight for _, weight in of.weighty], each, axes=1)[task]
     others /= np.maximum(likelihood, CLOSE)
     others /= np.maximum(np.einsum("ak->a", others), CLOSE)[:, None]
     return np.asarray(others)

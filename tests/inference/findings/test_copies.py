@@ -330,10 +330,8 @@ def test_groups_that_copy_and_count_as_one_leave_the_labels_to_the_others():
     with pytest.warns(cp.CrowdWarning, match="copies='one' counts"):
         kept = cp.fit("one_coin", data, progress=False)
     fit = cp.fit("one_coin", data, copies="one", progress=False)
-    plain = cp.fit("dawid_skene", data, progress=False)
-    plainly, by_families, as_one = ((np.asarray(one.posterior).argmax(1) == gold).mean() for one in (plain, kept, fit))
-    assert as_one > plainly + 0.08
-    assert abs(by_families - as_one) < 0.03  # copies that are kept are a family whose errors are shared
+    right = [(np.asarray(one.posterior).argmax(1) == gold).mean() for one in (kept, fit)]
+    assert right[1] > right[0] + 0.08
     (finding,) = findings_of(fit, "copies")
     assert finding.severity == "note"
     assert "Each group counts as one worker" in finding.sentence

@@ -487,7 +487,8 @@ class Fit(Posterior):
             options: how `more` is read, as for :func:`crowdppl.read` (``worker="student", label="topic"``). Its classes
                 and abstentions are those of the fit unless they are given; nothing else is known of how the first
                 annotations were read. And hyperparameters of this fit that are tables and grow with workers or tasks,
-                such as ``history``, for all of them; of ``worker_families`` those of new workers are enough.
+                such as ``history``, for all of them; of ``worker_families`` those of new workers are enough. Of an
+                average they are of the fits that have them.
 
         Raises:
             OneStoryError: the labels are without a likelihood.
@@ -500,11 +501,16 @@ class Fit(Posterior):
                 is no table of this fit.
         """
         given: dict[str, Any] = {"gold": gold, "evidence": evidence, "probabilities": probabilities}
-        given |= {"progress": progress} | {name: options[name] for name in options if name not in NAMING}
+        tables = {name: options[name] for name in options if name not in NAMING}
         if not self.on_disk:
             reading = {name: options[name] for name in options if name in NAMING}
             more = read_more(self.annotations, more, tell=progress, **reading)
-        updated = replace(self, members={name: update(one, more, **given) for name, one in self.stories.items()})
+        known = {name for one in self.stories.values() for name in one.model.hyperparameters}
+        members = {}
+        for story, one in self.stories.items():  # a table is of those that have it, and what nobody has is refused
+            own = {name: tables[name] for name in tables if name in one.model.hyperparameters or name not in known}
+            members[story] = update(one, more, progress=progress, **given, **own)
+        updated = replace(self, members=members)
         Findings(updated.findings).warn(stacklevel=2)
         return updated
 

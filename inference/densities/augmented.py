@@ -305,7 +305,7 @@ class Steps(NamedTuple):
     def _given_labels(
         self, draws: Draws, leap: float, key: Array, number: int, on_votes: np.ndarray
     ) -> tuple[Draws, Draws, Draws, np.ndarray]:
-        """What :func:`_given_labels` returns of all draws, by one program whatever their number and the tails are."""
+        """Return what the function of this name does of all draws, by one program whatever their number."""
         n = len(on_votes)
         together = n if self.often or n % TOGETHER else TOGETHER
         parts = [

@@ -458,6 +458,18 @@ def test_runs_of_several_judges_who_are_all_of_a_crowd_count_as_one_judge_each(n
     assert min(by_auto, by_families) > by_one_impression + 0.03
 
 
+def test_a_new_worker_beside_families_of_copies_is_given_one_as_the_error_says():
+    annotations, _ = families(4, 3, together=0.0, seed=3, n_tasks=150)
+    fit = cp.fit("auto", annotations, copies="keep", progress=False)
+    more = pd.DataFrame({"task": range(20), "worker": "new", "label": 0.0})
+    with pytest.raises(cp.StoryError, match=r"worker_families=\{'new': …\}"):
+        fit.update(more, progress=False)
+    updated = fit.update(more, worker_families={"new": "new"}, progress=False)
+    assert updated.annotations.n_annotations == annotations.n_annotations + 20
+    with pytest.raises(ValueError, match="history=… is not given anew"):
+        fit.update(more, history={}, worker_families={"new": "new"}, progress=False)
+
+
 def test_a_judge_who_was_run_thrice_is_weighed_as_those_who_were_run_once():
     annotations, truth = families(4, 3, together=0.0, seed=3)
     panel = cp.judge(annotations)

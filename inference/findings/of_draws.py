@@ -95,7 +95,7 @@ def network_still_learns(of: Any) -> Iterator[Said]:
     more = int(2 * facts["epochs"])
     yield Said(
         f"the classifier was still learning when its training ended, after {facts['steps']:,} steps in "
-        f"{facts['epochs']:,} epochs: the last quarter of them raised the log-posterior by {facts['rise']:.3f} nats an "
+        f"{facts['epochs']:,} epochs: the last quarter of them raised the log-posterior by {facts['rise']:.2f} nats an "
         "annotation",
         f"raise epochs, as to epochs={more}, or network_rate, and see whether labels and predictions change",
         dict(facts),

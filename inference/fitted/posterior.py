@@ -332,7 +332,7 @@ class Posterior:
 def equal_weights(members: Mapping[str, Any]) -> pd.Series:
     """Equal weights of members, by name, that sum to 1."""
     index = pd.Index(list(members), name="story")
-    return pd.Series(1 / max(len(index), 1), index=index, name="weight", dtype=float)
+    return pd.Series(np.full(len(index), 1 / max(len(index), 1)), index=index, name="weight")
 
 
 def fitted_of(source: Fitted | Posterior | Any) -> Fitted:

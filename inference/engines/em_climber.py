@@ -14,10 +14,12 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import Array
 
 from ...data import Annotations
+from ...data.sharding import on_this_host
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.sites import ParameterSpec, parameter_spec
@@ -154,8 +156,17 @@ class EMClimber:
         return state.look.log_posterior, state.look.remainder
 
     def check(self, state: EMState, history: list[float], n_new: int) -> None:
-        """Refuse a log-posterior that is not finite: :func:`.check_finite`."""
+        """Refuse a log-posterior that is not finite: :func:`.check_finite`; or its slope, from which no step leads.
+
+        Raises:
+            FloatingPointError: with the iteration.
+        """
         check_finite(history)
+        for name in state.look.slope.keys() - state.look.direct.keys():
+            if not np.isfinite(on_this_host(state.look.slope[name])).all():
+                raise FloatingPointError(
+                    f"the slope of the log-posterior along {name!r} is not finite at iteration {len(history)}"
+                )
 
 
 def _holds(known: Look, look: Look) -> Array:

@@ -14,8 +14,9 @@ from ...data.errors import check_name
 from ...data.padding import PaddedAnnotations, anonymous
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
+from ..densities.not_finite import not_finite
 from ..densities.padded_sites import cut, grown
-from ..densities.portable import counted_once, is_portable, sized
+from ..densities.portable import counted_once, is_portable, sized, start_of
 from ..densities.sites import Dims
 from ..sources.devices import places, sharded
 from . import em, nuts, online_em, svi
@@ -131,6 +132,8 @@ def run_at_size(
         keep: where the fit's state is kept.
 
     Raises:
+        FloatingPointError: the engine's own; where the story's density is not finite at its start, with the site and
+            its first value at fault.
         ValueError: several devices for what runs on one only: minibatches, networks and guides that do not factorise.
     """
     if mesh is not None:
@@ -152,7 +155,13 @@ def run_at_size(
             start = grown(start, dims, seen) if isinstance(seen, PaddedAnnotations) else start
             start = jax.device_put(start)
         data, real = jax.device_put(seen), None
-    outcome = engine.run(model, data, key, settings, progress=progress, start=start, keep=keep)
+    try:
+        outcome = engine.run(model, data, key, settings, progress=progress, start=start, keep=keep)
+    except FloatingPointError as error:
+        what = not_finite(model, annotations, start_of(model, annotations, dims, key))
+        if what is None:
+            raise
+        raise FloatingPointError(f"where the fit starts, {what}") from error
     if not isinstance(data, PaddedAnnotations):
         return outcome
 

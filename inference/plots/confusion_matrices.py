@@ -35,6 +35,7 @@ def plot_confusions(
     by: Literal["annotations", "accuracy"] = "annotations",
     interval: float = INTERVAL,
     axes: Any = None,
+    ax: Any = None,
 ) -> np.ndarray:
     """Draw workers' confusion matrices, P(annotation | true class), as heat maps: a row for each true class.
 
@@ -55,6 +56,7 @@ def plot_confusions(
         interval: mass of the equal-tailed credible intervals, between 0 and 1.
         axes: axes to draw in, one for each worker, without a title and a colour bar around them; by default a new
             figure.
+        ax: the same where one worker is drawn, as by ``workers=[3]``.
 
     Returns:
         The axes drawn in, shape (number of workers shown,).
@@ -76,8 +78,8 @@ def plot_confusions(
     if check_name("by", by, ("annotations", "accuracy")) == "accuracy":
         if workers is not None:
             raise ValueError("by='accuracy' chooses the workers itself; leave out workers=")
-        return _draw_extremes(fit, scores, interval, axes)
-    given = given_axes(axes, None, "workers")
+        return _draw_extremes(fit, scores, interval, given_axes(axes, ax, 3, "3 confusion matrices"))
+    given = given_axes(axes, ax, None, "workers")
     limit = max_workers if given is None else min(max_workers, len(given))
     shown = most_annotations(scores, limit) if workers is None else positions(fit.annotations.workers, workers)
     return draw_confusions(
@@ -91,11 +93,11 @@ def plot_confusions(
         interval=interval,
         heading=f"{'Confusion matrix' if len(shown) == 1 else 'Confusion matrices'} of "
         f"{which_workers(len(shown), scores.index, by_annotations=workers is None)}",
-        axes=given_axes(given, len(shown), f"{len(shown)} workers"),
+        axes=given_axes(axes, ax, len(shown), f"{len(shown)} workers"),
     )
 
 
-def _draw_extremes(fit: Posterior, scores: pd.DataFrame, interval: float, axes: Any) -> np.ndarray:
+def _draw_extremes(fit: Posterior, scores: pd.DataFrame, interval: float, axes: np.ndarray | None) -> np.ndarray:
     """Draw the confusion matrices of the best and the worst worker, and of the average annotation."""
     weights = extreme_weights(fit)
     best, worst = (
@@ -113,11 +115,11 @@ def _draw_extremes(fit: Posterior, scores: pd.DataFrame, interval: float, axes: 
         around=np.einsum("cdjkl,mj->cdmkl", fit.with_uncertainty.confusion_draws, weights),
         interval=interval,
         heading=f"Confusion matrices of the best, the worst and the average of {count_text(len(scores), 'worker')}",
-        axes=given_axes(axes, 3, "3 confusion matrices"),
+        axes=axes,
     )
 
 
-def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None) -> np.ndarray:
+def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None, ax: Any = None) -> np.ndarray:
     r"""Draw the confusion matrices of groups of workers (or of annotations), the one with the greatest share first.
 
     Above each are the group's share, the entropy of its confusion matrix (the mean over rows, in nats: 0 where every
@@ -132,6 +134,7 @@ def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None)
         interval: mass of the equal-tailed credible intervals, between 0 and 1; their bounds are in the cells where the
             fit has draws.
         axes: axes to draw in, one for each group; by default a new figure.
+        ax: the same where one is drawn.
 
     Returns:
         The axes drawn in, shape (M,).
@@ -160,7 +163,7 @@ def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None)
         around=confusions[:, :, order] if fitted.has_draws else None,
         interval=interval,
         heading=f"Confusion matrices of {count_text(n_groups, 'group')} ({fitted.story})",
-        axes=given_axes(axes, n_groups, f"{n_groups} groups"),
+        axes=given_axes(axes, ax, n_groups, f"{n_groups} groups"),
     )
 
 

@@ -20,13 +20,14 @@ SEPARATE = 100  # units up to which their intervals are drawn as wide lines
 NAMED = 8  # flagged units that are named, at the most
 
 
-def plot_checks(checks: Checks, *, interval: float = INTERVAL, axes: Any = None) -> np.ndarray:
+def plot_checks(checks: Checks, *, interval: float = INTERVAL, axes: Any = None, ax: Any = None) -> np.ndarray:
     """Draw each discrepancy of a predictive check in a panel of its own: :func:`plot_check`.
 
     Args:
         checks: what :func:`crowdppl.check` or :func:`crowdppl.prior_check` returns.
         interval: share of the replicates that the intervals hold, between 0 and 1.
         axes: axes to draw in, one for each discrepancy; by default a new figure.
+        ax: the same where one is drawn.
 
     Returns:
         The axes drawn in, shape (number of discrepancies,).
@@ -37,14 +38,14 @@ def plot_checks(checks: Checks, *, interval: float = INTERVAL, axes: Any = None)
     """
     style.check_kind(checks, Checks, "cp.check(fit) or cp.prior_check(…)")
     names = list(checks.results)
-    drawn = style.given_axes(axes, len(names), f"{len(names)} discrepancies")
+    drawn = style.given_axes(axes, ax, len(names), f"{len(names)} discrepancies")
     if drawn is None:
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
         drawn = style.new_grid(len(names), 2, (5.2, 4.0), (0, 0.4), ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1))
         drawn[0].figure.suptitle(checks.title, fontsize=style.TITLE, parse_math=False)
-    for ax, name in zip(drawn, names, strict=True):
-        plot_check(checks, name, interval=interval, ax=ax)
+    for panel, name in zip(drawn, names, strict=True):
+        plot_check(checks, name, interval=interval, ax=panel)
     return drawn
 
 

@@ -95,7 +95,7 @@ def _name_parts(ax: Axes, names: list[str], first: np.ndarray, sizes: np.ndarray
     ax.set_xlabel("rank of the item within its part")
 
 
-def plot_expected(fit: Posterior, *, ax: Any = None, interval: float = INTERVAL) -> Any:
+def plot_expected(fit: Posterior, *, ax: Any = None, axes: Any = None, interval: float = INTERVAL) -> Any:
     """Draw the expected score of each task of ordered classes, the greatest first, with the interval of its true class.
 
     More than 40 tasks are drawn by rank, as one line over their intervals. The axis of scores names the classes. Of
@@ -103,7 +103,8 @@ def plot_expected(fit: Posterior, *, ax: Any = None, interval: float = INTERVAL)
 
     Args:
         fit: a fit, or a stack of fits, of ordered classes.
-        ax: axes to draw in, of several questions one for each that is ordered; by default a new figure.
+        ax: axes to draw in; by default a new figure.
+        axes: of several questions, one for each that is ordered.
         interval: mass of the equal-tailed credible intervals, between 0 and 1.
 
     Returns:
@@ -125,15 +126,18 @@ def plot_expected(fit: Posterior, *, ax: Any = None, interval: float = INTERVAL)
     scores = expected_scores(fit.probabilities, annotations.kind, interval)[list(names)].rename(columns=names)
     asked = [name for name in annotations.questions if annotations.question_classes(name)[1].in_order]
     if not asked:
-        return _draw_expected(ax, scores, annotations.kind, list(annotations.classes), interval)
-    drawn = style.given_axes(ax, len(asked), f"{len(asked)} questions with ordered classes")
+        drawn = style.given_axes(axes, ax, 1, "tasks")
+        return _draw_expected(
+            None if drawn is None else drawn[0], scores, annotations.kind, list(annotations.classes), interval
+        )
+    drawn = style.given_axes(axes, ax, len(asked), f"{len(asked)} questions with ordered classes")
     if drawn is None:
         drawn = style.new_grid(len(asked), PANELS, (6.5, 3.8), (0, 0))
-    for axes, name in zip(drawn, asked, strict=True):
+    for panel, name in zip(drawn, asked, strict=True):
         chosen, kind = annotations.question_classes(name)
         classes, said = [annotations.classes[int(k)] for k in chosen], f"{style.short(name, 30)}: expected scores"
         own = scores[scores.index.get_level_values(QUESTION) == name].droplevel(QUESTION)
-        _draw_expected(axes, own, kind, classes, interval, said)
+        _draw_expected(panel, own, kind, classes, interval, said)
     return drawn
 
 

@@ -20,7 +20,9 @@ BAND = 0.99  # share of a uniform histogram's bars that lie in the band
 BINS = 20  # of the ranks of a chain's draws
 
 
-def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10, axes: Any = None) -> np.ndarray:
+def plot_ranks(
+    found: Ranks, *, entries: list[str] | None = None, bins: int = 10, axes: Any = None, ax: Any = None
+) -> np.ndarray:
     """Draw a histogram of ranks for each entry, with the band that holds 99 % of the bars where ranks are uniform.
 
     A rank is the number of posterior draws below the value that the data were simulated with; ranks are uniform where
@@ -31,6 +33,7 @@ def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10
         entries: columns of ``found.ranks`` to draw; by default up to 16, evenly chosen.
         bins: bars of each histogram.
         axes: axes to draw in, one for each entry; by default a new figure.
+        ax: the same where one is drawn.
 
     Returns:
         The axes drawn in, shape (number of entries,).
@@ -48,7 +51,7 @@ def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10
         check_name("entry", name, columns)
     if not entries:
         raise ValueError("entries=[] selects nothing; name at least one column of found.ranks, or leave entries out")
-    drawn = style.given_axes(axes, len(entries), f"{len(entries)} entries")
+    drawn = style.given_axes(axes, ax, len(entries), f"{len(entries)} entries")
     if drawn is None:
         drawn = style.new_grid(len(entries), 4, (2.6, 1.9), (0.4, 0.6))
         figure = drawn[0].figure
@@ -57,11 +60,11 @@ def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10
         figure.suptitle(
             f"Simulation-based calibration (band: {BAND:.0%} of the bars where ranks are uniform)", fontsize=style.TITLE
         )
-    for ax, name in zip(drawn, entries, strict=True):
+    for panel, name in zip(drawn, entries, strict=True):
         ranks = found.ranks[name].to_numpy()
         edges = np.ceil(np.linspace(0, found.n_draws + 1, bins + 1))
         counts, _ = np.histogram(ranks, bins=edges - 0.5)
-        ax.bar(
+        panel.bar(
             edges[:-1],
             counts,
             np.diff(edges),
@@ -71,9 +74,9 @@ def plot_ranks(found: Ranks, *, entries: list[str] | None = None, bins: int = 10
             linewidth=0.6,
         )
         share = float((np.diff(edges) / (found.n_draws + 1)).mean())
-        _frame(ax, (0, found.n_draws + 1), counts, len(ranks), share, style.strong())
-        ax.axhline(len(ranks) / bins, color=style.strong(), linewidth=0.9)
-        style.title(ax, name, 9)
+        _frame(panel, (0, found.n_draws + 1), counts, len(ranks), share, style.strong())
+        panel.axhline(len(ranks) / bins, color=style.strong(), linewidth=0.9)
+        style.title(panel, name, 9)
     return drawn
 
 

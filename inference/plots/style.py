@@ -75,19 +75,28 @@ def check_kind(value: Any, kind: type, source: str) -> None:
         raise TypeError(f"what {source} returns is needed, got a {type(value).__name__}")
 
 
-def given_axes(axes: Any, needed: int | None, what: str) -> np.ndarray | None:
-    """The axes that were given, in a row and as many as are needed; None where none were.
+def given_axes(axes: Any, ax: Any, needed: int | None, what: str) -> np.ndarray | None:
+    """The axes that were given to a plot of several panels, in a row and as many as are needed; None where none were.
+
+    Args:
+        axes: several.
+        ax: one, in the place of several where one panel is drawn.
+        needed: the number of panels; None for as many as there are axes.
+        what: is drawn, for messages.
 
     Raises:
-        ValueError: there are too few; the message says for ``what``.
+        ValueError: there are too few; the message says for ``what``. Or both are given.
     """
-    if axes is None:
+    if axes is not None and ax is not None:
+        raise ValueError("axes=…, ax=…: give one of them")
+    if axes is None and ax is None:
         return None
-    flat = np.ravel(np.asarray(axes, dtype=object))
+    flat = np.ravel(np.asarray(ax if axes is None else axes, dtype=object))
     if needed is None:
         return flat
     if len(flat) < needed:
-        raise ValueError(f"axes={len(flat)} axes: the {what} need one each")
+        more = f"; give axes=, a list of {needed}" if axes is None else ""
+        raise ValueError(f"{'ax' if axes is None else 'axes'}={len(flat)} axes: the {what} need one each{more}")
     return flat[:needed]
 
 

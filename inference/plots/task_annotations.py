@@ -24,7 +24,7 @@ CLOSE = 300  # ratio of the largest number to the smallest below which a logarit
 STEEP = 50  # how many times the median bar the highest is where bars are drawn on a logarithmic scale
 
 
-def plot_annotations(data: Annotations | Posterior, *, axes: Any = None) -> np.ndarray:
+def plot_annotations(data: Annotations | Posterior, *, axes: Any = None, ax: Any = None) -> np.ndarray:
     """Draw histograms of the annotations per task and, where workers are named, of the annotations per worker.
 
     Up to 40 different numbers have a bar each; more are put together in wider bars. Where the tail is heavy the scale
@@ -32,7 +32,8 @@ def plot_annotations(data: Annotations | Posterior, *, axes: Any = None) -> np.n
 
     Args:
         data: annotations, or a fit of them, or a stack.
-        axes: two axes to draw in, or one where no worker is named; by default a new figure.
+        axes: two axes to draw in; by default a new figure.
+        ax: one where no worker is named.
 
     Returns:
         The axes drawn in, shape (2,): of the tasks, and of the workers; shape (1,) where no workers are named.
@@ -48,11 +49,11 @@ def plot_annotations(data: Annotations | Posterior, *, axes: Any = None) -> np.n
     if annotations.named:
         by_worker = np.bincount(np.asarray(annotations.worker), annotations.count, annotations.n_workers)
         numbers["worker"] = by_worker.astype(int)
-    drawn = style.given_axes(axes, len(numbers), "tasks and the workers")
+    drawn = style.given_axes(axes, ax, len(numbers), "tasks and the workers")
     if drawn is None:
         drawn = style.new_grid(len(numbers), 2, (4.4, 3.2), (0, 0))
-    for ax, (noun, found) in zip(drawn, numbers.items(), strict=True):
-        _draw_numbers(ax, found, noun)
+    for panel, (noun, found) in zip(drawn, numbers.items(), strict=True):
+        _draw_numbers(panel, found, noun)
     return drawn
 
 

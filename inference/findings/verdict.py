@@ -161,7 +161,7 @@ def verdict(of: Posterior) -> Verdict:
     if not why:
         why += [_agreement(of), *([UNSEEN] if annotations.gold is None else [])]
     if annotations.gold is not None:
-        why.append(clause(gold_accuracy(of)))
+        why.insert(len(against) or len(why), clause(gold_accuracy(of)))
     labels, workers = _labels(of), _workers(of, annotations)
     if gap:
         points = f"{100 * gap:.0f} percentage points"
@@ -187,6 +187,8 @@ def _of_files(of: Posterior, trust: Trust, why: list[str]) -> Verdict:
 def _against_gold(of: Posterior) -> tuple[list[str], float]:
     """Sentences on gold labels that the fit did not use and that speak against it, and by how much it is too sure.
 
+    How many are right is said by :func:`.gold_accuracy` alone.
+
     They are where the labels' mean probability is above the interval of how many are right, and where the majority vote
     is right of more tasks by a sign test.
     """
@@ -200,13 +202,11 @@ def _against_gold(of: Posterior) -> tuple[list[str], float]:
     high = float(jeffreys(np.array(right.sum()), np.array(n), INTERVAL)[1])
     too_sure = said - float(right.mean()) if said > high else 0.0
     if too_sure:
-        against.append(f"{right.mean():.0%} of {n:,} gold tasks are right, and the probabilities say {said:.0%}.")
+        against.append(f"Of {n:,} gold tasks fewer are right than the probabilities say, {said:.4f}.")
     votes = right_shares(annotations.kind.majority(annotations.votes())[scored], gold)
     better, worse = int((votes > right).sum()), int((votes < right).sum())
     if better > worse and bdtrc(better - 1, better + worse, 0.5) < UNLIKELY:
-        against.append(
-            f"Majority vote is right of {votes.mean():.0%} of the gold tasks, the labels of {right.mean():.0%}."
-        )
+        against.append("Majority vote is right of more of the gold tasks.")
     return against, too_sure
 
 

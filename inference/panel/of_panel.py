@@ -134,7 +134,7 @@ class Panel:
         judges, tasks = count_text(len(self.judges), "judge"), count_text(annotations.n_tasks, "task")
         found = [Alert(*one) for one in self.alerts]
         first = render("opening", verdict=None, sentences=self.sentences, alerts=found, all_clear=[])
-        shown = tiles(about, None)
+        shown = tiles(about)
         if self.errors is not None:
             least = "" if self.errors.sees_shared else ", at most"
             shown.insert(2, (f"independent judges that they count like{least}", f"{self.errors.n_effective:.1f}"))

@@ -83,7 +83,14 @@ def plot_workers(
         return ax
     for n in _legend_sizes(table["annotations"].to_numpy()):
         ax.scatter([], [], s=12 + 90 * n / most, color=strong(), edgecolor=paper(), label=f"{n:,}")
-    legend(ax, title="annotations", fontsize=7, title_fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    legend(
+        ax,
+        title="size of a dot:\nannotations of\nthe worker",
+        fontsize=7,
+        title_fontsize=7,
+        loc="upper left",
+        bbox_to_anchor=(1, 1),
+    )
     return ax
 
 

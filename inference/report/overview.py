@@ -6,14 +6,12 @@ import numpy as np
 
 from ...data import AnnotationError
 from ...data.description import count_text
-from ...data.gold import majority_accuracy
 from ..checks.check_results import LEVEL, Checks
 from ..engines.finding import Finding
 from ..findings.register import Findings
 from ..findings.verdict import Verdict, verdict
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, jeffreys
-from ..plots.style import share
 from ..scores.against_gold import against_gold
 from .subject import Subject
 
@@ -31,7 +29,6 @@ class GoldShare:
         low: lower bound of its interval.
         high: upper bound of its interval.
         promised: the mean probability of these labels.
-        majority: the share of the majority votes that are right.
         chance: the share that guesses would have right, 1/K.
     """
 
@@ -40,13 +37,7 @@ class GoldShare:
     low: float
     high: float
     promised: float
-    majority: float
     chance: float
-
-    @property
-    def interval(self) -> str:
-        """The interval of the share that is right, in words."""
-        return f"{INTERVAL:.0%} interval {self.low:.1%} to {self.high:.1%}"
 
     @property
     def contradicts(self) -> bool:
@@ -99,7 +90,7 @@ def overview(subject: Subject, checks: Checks | None) -> Overview:
 
 
 def _gold(subject: Subject) -> GoldShare | None:
-    """Return the shares of right labels and majority votes; None where no gold label is left to score by."""
+    """Return the share of right labels; None where no gold label is left to score by."""
     if subject.annotations.gold is None:
         return None
     try:
@@ -108,10 +99,8 @@ def _gold(subject: Subject) -> GoldShare | None:
         return None
     n, right = len(found.gold), float(found.right.sum())
     low, high = jeffreys(np.array(right), np.array(n), INTERVAL)
-    votes = subject.annotations.votes()[subject.annotations.tasks.index_of(list(found.tasks))]
     promised = float(found.label_probability.mean())
-    votes_right = majority_accuracy(votes, found.gold, subject.annotations.kind)
-    return GoldShare(n, right / n, float(low), float(high), promised, votes_right, 1 / subject.annotations.n_classes)
+    return GoldShare(n, right / n, float(low), float(high), promised, 1 / subject.annotations.n_classes)
 
 
 @dataclass(frozen=True)
@@ -142,11 +131,9 @@ def alerts(found: Overview) -> list[Alert]:
     if others:
         made.append(Alert("Warnings of the fit", others, "convergence" if found.sampled else "labels"))
     if found.gold is not None and found.gold.contradicts:
-        gold = found.gold
         text = (
-            f"Of {count_text(gold.tasks, 'gold task')} {share(gold.right)} of the labels are right "
-            f"({gold.interval}), fewer than by guessing. Look whether gold "
-            "labels and annotations name the classes and the tasks alike, before anything else here is relied on."
+            "Fewer labels are right on the gold tasks than by guessing. Look whether gold labels and annotations name "
+            "the classes and the tasks alike, before anything else here is relied on."
         )
         made.append(Alert("The gold labels contradict the labels", (text,), "gold"))
     if found.failed:
@@ -162,8 +149,8 @@ def alerts(found: Overview) -> list[Alert]:
     if found.gold is not None and found.gold.overconfident and not found.gold.contradicts:
         gold = found.gold
         text = (
-            f"Their probabilities promise that {gold.promised:.1%} are right; {gold.right:.1%} are, of "
-            f"{count_text(gold.tasks, 'gold task')} ({gold.interval})."
+            f"On {count_text(gold.tasks, 'gold task')} their mean probability is "
+            f"{100 * (gold.promised - gold.right):.0f} percentage points above the share of labels that are right."
         )
         made.append(Alert("The labels are overconfident", (text,), "gold"))
     return made
@@ -192,23 +179,21 @@ def p_value(value: float) -> str:
 
 
 def trust(found: Overview) -> str:
-    """Return a sentence on how far gold labels and checks speak for the labels."""
-    gold = found.gold
-    if gold is None:
-        first = "There are no gold labels to say how often the labels are right"
-    else:
-        first = (
-            f"On {count_text(gold.tasks, 'gold task')} {share(gold.right)} of the labels are right ({gold.interval}) "
-            f"and {share(gold.majority)} of the majority votes; the labels’ probabilities promised "
-            f"{share(gold.promised)}" + (", which is too much" if gold.overconfident else "")
-        )
+    """Return a sentence on how far checks speak for the labels, and on gold labels where there are none.
+
+    What gold labels say is in the verdict.
+    """
     if not found.sampled:
-        return f"{first}, and without a likelihood nothing checks the method against the annotations."
-    if found.n_checks is None:
-        return f"{first}, and the story was not checked against the annotations."
-    if found.failed:
-        return f"{first}, and the story failed {len(found.failed)} of {found.n_checks} checks against the annotations."
-    return f"{first}, and the story passed all {found.n_checks} checks against the annotations."
+        said = "without a likelihood nothing checks the method against the annotations"
+    elif found.n_checks is None:
+        said = "the story was not checked against the annotations"
+    elif found.failed:
+        said = f"the story failed {len(found.failed)} of {found.n_checks} checks against the annotations"
+    else:
+        said = f"the story passed all {found.n_checks} checks against the annotations"
+    if found.gold is None:
+        return f"There are no gold labels to say how often the labels are right, and {said}."
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def as_sentence(finding: Finding) -> str:

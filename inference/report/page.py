@@ -10,7 +10,7 @@ from ...data import Annotations
 from ...data.description import count_text
 from ...data.questions import tasks_of
 from ..findings.facts import SURE, n_sure, sure_of_what
-from .overview import GoldShare, Overview, alerts, all_clear, trust
+from .overview import Overview, alerts, all_clear, trust
 from .sections import Section, render
 from .subject import Subject
 
@@ -60,10 +60,10 @@ def opening(found: Overview, folder: str | None = None) -> Markup:
     )
 
 
-def tiles(subject: Subject, gold: GoldShare | None) -> list[tuple[str, str]]:
-    """Names and values of the numbers at the top, the accuracy on gold labels among them where there is one."""
+def tiles(subject: Subject) -> list[tuple[str, str]]:
+    """Names and values of the numbers at the top."""
     annotations = subject.annotations
-    found = [
+    return [
         _tile(len(tasks_of(annotations.tasks)), "task"),
         *([_tile(len(annotations.questions), "question")] if len(annotations.questions) else []),
         _tile(len(tasks_of(annotations.workers)), "worker") if annotations.named else ("workers", "not named"),
@@ -72,9 +72,6 @@ def tiles(subject: Subject, gold: GoldShare | None) -> list[tuple[str, str]]:
         *([("abstentions", f"{_abstained(annotations):.0%}")] if annotations.abstains else []),
         (f"labels of probability ≥\N{NO-BREAK SPACE}{SURE}{sure_of_what(annotations)}", f"{n_sure(subject.source):,}"),
     ]
-    if gold is not None:
-        found.append((f"accuracy on {count_text(gold.tasks, 'gold task')}", f"{gold.right:.1%} ({gold.interval})"))
-    return found
 
 
 def _tile(n: int, noun: str) -> tuple[str, str]:

@@ -81,7 +81,7 @@ def report(
     made = make_checks(about, progress=progress) if checks and about.source.rule is None else None
     found = overview(about, made if isinstance(made, Checks) else None)
     sections = _sections(about, made, progress=progress)
-    write_whole(path, page(heading, _lead(about), opening(found, folder), tiles(about, found.gold), sections))
+    write_whole(path, page(heading, _lead(about), opening(found, folder), tiles(about), sections))
     return path
 
 

@@ -94,3 +94,14 @@ def test_a_score_that_only_the_full_table_has_can_be_drawn(svi):
     ax = plot_workers(svi, score="trace")
     dots = next(c for c in ax.collections if len(c.get_offsets()) == 5)
     np.testing.assert_allclose(dots.get_offsets()[:, 0], np.sort(svi.workers["trace"]))
+
+
+def test_the_legend_says_what_the_size_of_a_dot_is_and_shows_sizes_of_the_plot(svi):
+    ax = plot_workers(svi)
+    dots = next(c for c in ax.collections if len(c.get_offsets()) == 5)
+    legend = ax.get_legend()
+    assert "size" in legend.get_title().get_text()
+    texts = [int(text.get_text()) for text in legend.texts]
+    shown = dict(zip(texts, (handle.get_sizes()[0] for handle in legend.legend_handles), strict=True))
+    assert shown.keys() == set(svi.workers["annotations"])
+    assert set(np.round(list(shown.values()), 3)) == set(np.round(dots.get_sizes(), 3))

@@ -43,7 +43,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         part.replace(path)
         _flush_folder(path.parent)
     except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise _unwritable(path, error, part) from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -85,7 +85,7 @@ def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> It
         path.parent.mkdir(parents=True, exist_ok=True)
         part = _new_folder(path, "part")
     except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror}: {error.filename}") from error
+        raise _unwritable(path, error) from error
     try:
         with _told_of(part, path):
             yield part
@@ -93,7 +93,7 @@ def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> It
         try:
             _replace_folder(part, path)
         except OSError as error:
-            raise StorageError(f"{path} cannot be written: {error.strerror}: {error.filename}") from error
+            raise _unwritable(path, error) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
         for parent in made:
@@ -115,7 +115,16 @@ def _told_of(part: Path, path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in FULL:
             raise
-        raise StorageError(f"{path} cannot be written: {os.strerror(error.errno)}") from error
+        raise _unwritable(path, OSError(error.errno, os.strerror(error.errno))) from error
+
+
+def _unwritable(path: Path, error: OSError, part: Path | None = None) -> StorageError:
+    """The error of a path that cannot be written, with the folder above it that is at fault and what to do."""
+    why = error.strerror or str(error).replace(str(part), str(path))  # libraries write texts of their own
+    if error.filename is not None and Path(error.filename) in path.parents:
+        why += f": {error.filename}"
+    mend = "make room there, or name another place" if error.errno in FULL else "name a place where you may make files"
+    return StorageError(f"{path} cannot be written: {why}; {mend}")
 
 
 def check_new_file(path: str | os.PathLike[str] | None, suffixes: tuple[str, ...] = ()) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 
 from ...data import Annotations
 from ...data.arrays import counts
+from ...data.atomic import whole_file
 from ...data.errors import check_name
 from ...data.fingerprint import fingerprint
 from ...models import StoryError
@@ -100,18 +101,14 @@ def write_groups(groups: Mapping[str, NamedArrays], path: str | os.PathLike[str]
 
     Raises:
         AnnotationError: an id is of a type that cannot be saved.
+        StorageError: the file cannot be written.
     """
     import h5netcdf
 
     path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with h5netcdf.File(part, "w") as file:
-            for name, arrays in groups.items():
-                _write_group(file.create_group(name), arrays)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(path) as part, h5netcdf.File(part, "w") as file:
+        for name, arrays in groups.items():
+            _write_group(file.create_group(name), arrays)
     return path
 
 

@@ -134,7 +134,7 @@ def test_a_full_disk_is_told_by_the_folder_that_was_asked_for(tmp_path):
     for number in (errno.ENOSPC, errno.EFBIG):
         with pytest.raises(StorageError) as told, whole_folder(place) as outer, whole_folder(outer / "saved") as inner:
             raise OSError(number, f"Can't close file (file write failed, filename = '{inner / 'posterior.nc'}')")
-        assert str(told.value) == f"{place / 'saved'} cannot be written: {os.strerror(number)}"
+        assert str(told.value).startswith(f"{place / 'saved'} cannot be written: {os.strerror(number)}; make room")
     with pytest.raises(FileNotFoundError), whole_folder(place):
         (tmp_path / "annotations.csv").read_text()
     assert os.listdir(tmp_path) == []
@@ -218,3 +218,13 @@ def test_the_only_copy_of_an_earlier_folder_is_never_removed(tmp_path):
     with whole_folder(place, overwrite=True) as folder:  # now the place is taken
         (folder / "new").touch()
     assert os.listdir(tmp_path) == ["results"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="no folder here refuses even the superuser")
+@pytest.mark.parametrize("kind", [whole_file, whole_folder])
+def test_a_place_that_takes_no_files_is_told_by_the_path_that_was_given(kind):
+    with pytest.raises(StorageError) as told, kind("/proc/self/results") as part:
+        part.write_text("content")
+    assert str(told.value).startswith("/proc/self/results cannot be written: ")
+    assert "name a place" in str(told.value)
+    assert ".part" not in str(told.value)

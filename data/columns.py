@@ -1,6 +1,7 @@
 """A column of identifiers as integer codes and distinct values; errors name the row."""
 
-from collections.abc import Callable, Hashable, Mapping
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,7 +67,7 @@ def encode(values: Any, title: str, where: Where = row_number) -> Column:
         where: says where a row is, for messages.
 
     Raises:
-        AnnotationError: a value is missing (None, NaN) or cannot be hashed, or two differ only in type.
+        AnnotationError: a value is missing (None, NaN), infinite or cannot be hashed, or two differ only in type.
     """
     series = values if isinstance(values, pd.Series) else pd.Series(values, dtype=object)
     if (missing := series.isna().to_numpy(dtype=bool)).any():
@@ -77,6 +78,8 @@ def encode(values: Any, title: str, where: Where = row_number) -> Column:
         return replace(column, categories=categories, in_order=bool(series.cat.ordered))
     if series.dtype != object:
         codes, distinct = pd.factorize(series)
+        if series.dtype.kind == "f":
+            _refuse_infinite(codes, distinct, title, where)
         return Column(title, codes.astype(np.int32), Ids(distinct, what=title), where)
     return _encode_objects(python_values(series, title), title, where)
 
@@ -96,7 +99,18 @@ def _encode_objects(values: list[Any], title: str, where: Where) -> Column:
     if clash:
         first, second = clash
         raise AnnotationError(f"{title}, {where(first)} and {where(second)}: {clash_text(values, first, second)}")
+    _refuse_infinite(codes, positions, title, where)
     return Column(title, codes, Ids(positions, what=title), where)
+
+
+def _refuse_infinite(codes: np.ndarray, distinct: Iterable[Any], title: str, where: Where) -> None:
+    """Refuse an infinite number, which a division by zero leaves, and which names nothing."""
+    for position, value in enumerate(distinct):
+        if isinstance(value, float) and math.isinf(value):
+            raise AnnotationError(
+                f"{title}, {where(int(np.argmax(codes == position)))}: {float(value)} names nothing; text or a finite "
+                "number is needed"
+            )
 
 
 def missing_values(missing: Mapping[str, np.ndarray], where: Where, advice: str = "") -> AnnotationError:

@@ -105,6 +105,14 @@ def test_missing_values_are_counted_and_the_first_rows_named(column):
     refused(ROWS.assign(**{column: [0.5, np.nan, 1, 2]}), f"column '{column}'", "missing in row 1;")
 
 
+@pytest.mark.parametrize("column", ["task", "worker"])
+def test_infinite_ids_are_refused_with_their_row(column):
+    parts = (f"column '{column}'", "row 2: inf", "finite number")
+    for values in ([0.0, 1.0, np.inf, 1.0], ["a", "b", np.inf, "b"]):
+        refused(ROWS.assign(**{column: pd.Series(values, dtype=object if "a" in values else float)}), *parts)
+    refused(pl.from_pandas(ROWS).with_columns(pl.Series(column, [0.0, 1.0, np.inf, 1.0])), *parts)
+
+
 def test_unhashable_ids():
     refused(ROWS.assign(task=[[0], [1], [2], [3]]), "column 'task', row 0: [0] is a list", "text, a number or a tuple")
     refused(ROWS.assign(worker=["u", {"v": 1}, "u", "w"]), "column 'worker', row 1: {'v': 1} is a dict")

@@ -11,7 +11,7 @@ from . import options
 from .advice import for_the_shell
 from .arguments import check_input, read_annotations
 from .request import Request, takes_request
-from .terminal import frame_table, plain_messages, stdout
+from .terminal import frame_tables, plain_messages, stdout
 
 OF_A_FIT = ("file", "metric", "interval", "seed", "out")
 """The parameters that a saved fit takes."""
@@ -54,7 +54,7 @@ def agreement(
         tables = {"By question": by_question, "By class": found.by_class, "By worker": found.by_worker}
         for title, frame in tables.items():
             if len(frame):
-                console.print(frame_table(frame, title, interval=interval))
+                console.print(*frame_tables(frame, title, interval=interval), sep="\n")
         if out is not None:
             with whole_file(out) as path:
                 write_csv(found.to_frame().set_index(["of", "name", "quantity"]), path)

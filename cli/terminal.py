@@ -161,9 +161,7 @@ def show_verdict(result: Fit, console: Console, folder: str | None, content: str
             console.print(Text.assemble((shown, "cyan"), f"  # {text}"), soft_wrap=True)
 
 
-def frame_table(
-    frame: pd.DataFrame, title: str | None = None, width: int | None = None, *, interval: float | None = None
-) -> Table:
+def frame_table(frame: pd.DataFrame, title: str | None = None, width: int | None = None) -> Table:
     """Return a frame as a table; the columns `x_low` and `x_high`, or `low` and `high`, become one of intervals.
 
     Where not all columns fit, the last ones are left out, which the caption says: no number is cut.
@@ -172,11 +170,10 @@ def frame_table(
         frame: the rows.
         title: above the table.
         width: of the terminal; None to ask it.
-        interval: mass of the intervals; None for the one that fits have.
     """
     from rich.text import Text
 
-    shown, left_out = _fitting(frame, _columns(frame, interval), width)
+    shown, left_out = _fitting(frame, _columns(frame), width)
     table = _filled(frame, shown, title, width)
     names = "; ".join(column.name.replace("_", " ") for column in left_out if column.of == column.name)
     if names:
@@ -184,15 +181,18 @@ def frame_table(
     return table
 
 
-def frame_tables(frame: pd.DataFrame, title: str, width: int | None = None) -> Iterator[Table]:
+def frame_tables(
+    frame: pd.DataFrame, title: str, width: int | None = None, *, interval: float | None = None
+) -> Iterator[Table]:
     """Yield a frame as one table, or, where not all columns fit, as several one below the other.
 
     Args:
         frame: the rows.
         title: above the first table; that of the others says that they go on.
         width: of the terminal; None to ask it.
+        interval: mass of the intervals; None for the one that fits have.
     """
-    columns = _columns(frame)
+    columns = _columns(frame, interval)
     shown, left = _fitting(frame, columns, width)
     yield _filled(frame, shown, title, width)
     while left:

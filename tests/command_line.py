@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 from crowdppl import cli
 
 
-def crowdppl(*arguments):
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+def crowdppl(*arguments, width=200):
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments], env={"COLUMNS": str(width)})
 
 
 def refused(*arguments):

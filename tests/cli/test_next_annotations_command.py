@@ -110,3 +110,13 @@ def test_a_panel_is_not_told_the_gold_labels(saved, tmp_path):
     cp.load_fit(saved / "fit").annotations.to_frame().to_csv(tmp_path / "marks.csv", index=False)
     pd.DataFrame({"task": [0, 1], "label": [0, 1]}).to_csv(tmp_path / "gold.csv", index=False)
     assert "--use-gold" in refused("judge", tmp_path / "marks.csv", "--gold", tmp_path / "gold.csv", "--use-gold")
+
+
+@pytest.mark.parametrize("width", [50, 200])
+def test_all_figures_of_agreement_are_printed_however_narrow_the_terminal_is(saved, width):
+    done = crowdppl("agreement", saved / "fit", width=width)
+    assert done.exit_code == 0, done.output
+    printed = set(done.stdout.split())
+    found = cp.agreement(cp.load_fit(saved / "fit").annotations)
+    assert {f"{value:.3f}" for value in found.by_class["alpha"]} <= printed
+    assert {f"{value:.3f}" for value in found.by_worker["kappa"]} <= printed

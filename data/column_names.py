@@ -23,6 +23,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "worker": (
         "worker", "annotator", "rater", "judge", "labeler", "labeller", "coder", "performer", "participant",
         "respondent", "user", "model", "lf", "reviewer", "expert", "grader", "source", "annotatorkind",
+        "evaluator", "judgemodel", "gradermodel", "evaluatormodel", "annotatormodel",
         "annotatorin", "prufer", "bewerter", "bewerterin", "gutachter", "teilnehmer", "kodierer", "nutzer",
         "annotateur", "evaluateur", "juge", "utilisateur", "codeur", "anotador", "evaluador", "juez", "participante",
         "usuario", "codificador",

@@ -46,3 +46,9 @@ def test_columns_with_as_many_values_are_not_told_apart_by_them():
     assert likely_columns(table, ["task", "worker", "label"], []) == {}
     more = pd.DataFrame({"a": [1, 2, 3, 4] * 3, "b": list("xxxxyyyyzzzz"), "c": ["yes", "no"] * 6})
     assert likely_columns(more, ["task", "worker", "label"], []) == {"task": "a", "worker": "b", "label": "c"}
+
+
+@pytest.mark.parametrize("name", ["judge_model", "Judge Model", "grader_model_name", "evaluator", "evaluator_id"])
+def test_models_that_judge_are_workers(name):
+    assert named_for("worker", ["item", name, "score"]) == [name]
+    assert name in named_for("worker", ["item", name, "model", "score"])  # two that may be workers are asked about

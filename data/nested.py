@@ -253,31 +253,34 @@ def _has_role(own: Mapping[str, Any], role: str, named: Sequence[str]) -> bool:
 
 
 def _refuse_criteria(records: Records, own: Sequence[Mapping[str, Any]], what: str) -> None:
-    """Refuse labels by key, ``{"task": 1, "judge": "a", "scores": {"helpful": 4, "harmless": 5}}``, of several workers.
+    """Refuse labels by key, ``{"task": 1, "judge": "a", "scores": {"helpful": 4, "harmless": 5}}``, of named workers.
 
     Raises:
-        AnnotationError: a task has such records of two workers, so that the keys are not the workers.
+        AnnotationError: a task has such records of two workers, so that the keys are not the workers; or a record has
+            a "worker", which the keys would take the place of.
     """
     workers: dict[Any, Any] = {}
-    for record, each in zip(records, own, strict=True):
+    for number, (record, each) in enumerate(zip(records, own, strict=True)):
         roles = [next((name for name in each if is_name_of(name, role)), None) for role in ("task", "worker")]
         name = next((str(name) for name, value in record.items() if _are_labels(str(name), value)), None)
         if None in roles or name is None:
             continue
         task, worker = (each[str(role)] for role in roles)
-        if workers.setdefault(task, worker) != worker:
+        first = workers.setdefault(task, worker)
+        if first != worker or roles[1] == "worker":
             keys = [f"label={f'{name}.{key}{_label_in(value)}'!r}" for key, value in record[name].items()]
+            by = f"by {worker!r}" if first == worker else f"by {first!r} and by {worker!r}"
             raise AnnotationError(
-                f"{what}: task {task!r} has {name!r} by {workers[task]!r} and by {worker!r} ({roles[1]!r}), each of "
-                f"several labels: say which by {' or '.join(keys[:3])}. Where the keys of {name!r} are the workers, "
-                f"leave {roles[1]!r} out, or make it part of the task"
+                f"{what}, record {number}: task {task!r} has {name!r} {by} ({roles[1]!r}), a dictionary of labels: say "
+                f"which is meant by {' or '.join(keys[:3])}. Where the keys of {name!r} are the workers, leave "
+                f"{roles[1]!r} out, or make it part of the task"
             )
 
 
 def _are_labels(name: str, value: Any) -> bool:
-    """Return whether it is a dictionary of several labels by something."""
+    """Return whether it is a dictionary of labels by something."""
     is_labels = is_name_of(_one(name), "label") and isinstance(value, Mapping) and not _describes(name, value)
-    if not is_labels or len(value) < 2:
+    if not is_labels or not value:
         return False
     return all(map(_is_scalar, value.values())) or all(map(_has_label, value.values()))
 

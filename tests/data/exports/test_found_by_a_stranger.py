@@ -293,6 +293,19 @@ def test_labels_by_criterion_of_several_judges_are_asked_about(tmp_path):
     assert list(read(path, lines(by_judge)).workers) == ["a", "b"]
 
 
+def test_keys_of_a_label_do_not_take_the_place_of_the_worker_that_a_record_names(tmp_path):
+    """The one key was taken for the worker, and the column of workers was gone without a word."""
+    path = tmp_path / "n.json"
+    for tasks in ((1, 1, 2, 2), (1, 2, 3, 4)):
+        records = [
+            {"task": task, "worker": worker, "label": {"x": i % 2}}
+            for i, (task, worker) in enumerate(zip(tasks, "abab", strict=True))
+        ]
+        with pytest.raises(AnnotationError, match=r"record \d.*'label'.*'worker'.* by label='label.x'"):
+            read(path, json.dumps(records))
+        assert list(cp.read(path, label="label.x", tell=False).workers) == ["a", "b"]
+
+
 def test_the_one_list_whose_dictionaries_name_workers_and_labels_is_opened_whatever_it_is_called(capsys):
     records = [
         {

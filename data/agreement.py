@@ -5,6 +5,7 @@ matrices; a single row of ones gives the coefficients of the data.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,8 +13,6 @@ from .errors import check_name
 from .kinds import NOMINAL, Kind
 
 METRICS = ("nominal", "ordinal", "interval")
-
-Chance = tuple[np.ndarray, np.ndarray]  # observed agreement and agreement by chance, (B,) each
 
 
 def distances(n_classes: int, kind: Kind = NOMINAL, metric: str | None = None) -> np.ndarray:
@@ -70,9 +69,8 @@ class VoteAgreement:
             K. Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", sections C (nominal data, any number
             of observers, missing data) and D (other metrics).
         """
-        total = self.votes.sum(1, dtype=np.float64)
-        pairable = total >= 2
-        counts, m, w = self.votes[pairable].astype(np.float64), total[pairable], weights[:, pairable]
+        pairable, counts, m = self._pairable
+        w = weights[:, pairable]
         n_k = w @ counts
         n = n_k.sum(1)
         if self.ranks:  # Σ_kl n_k n_l (R_k − R_l)² is 2 (n Σ_k n_k R_k² − (Σ_k n_k R_k)²)
@@ -92,9 +90,10 @@ class VoteAgreement:
         :math:`w_{kl} = 1 - \delta_{kl} / \max \delta`: the share of pairs of annotations that are equal, for nominal
         classes.
         """
-        agreement, pairable = self.by_task()
+        agreement, pairable = self.by_task
         return _ratio(weights @ np.where(pairable, agreement, 0.0), weights @ (1.0 * pairable))
 
+    @cached_property
     def by_task(self) -> tuple[np.ndarray, np.ndarray]:
         """Return how much two annotations of each task agree, and which tasks have two, shape (N,) each."""
         counts = self.votes.astype(np.float64)
@@ -102,7 +101,14 @@ class VoteAgreement:
         pairs = m * (m - 1)
         return _ratio(((counts @ self.class_weights) * counts).sum(1) - m, pairs), pairs > 0
 
-    @property
+    @cached_property
+    def _pairable(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Which tasks have two annotations, ``(N,)``, and of these the counts by class and the sums over classes."""
+        total = self.votes.sum(1, dtype=np.float64)
+        pairable = total >= 2
+        return pairable, self.votes[pairable].astype(np.float64), total[pairable]
+
+    @cached_property
     def class_weights(self) -> np.ndarray:
         """Agreement of each two classes, 1 where they are equal and 0 where they are farthest apart, shape (K, K)."""
         return class_weights(self.distance)
@@ -113,28 +119,27 @@ class VoteAgreement:
         share = self.votes / np.maximum(m, 1)[:, None]
         return _ratio(weights @ share, (weights @ (1.0 * (m > 0)))[:, None])
 
-    def fleiss(self, weights: np.ndarray) -> Chance:
-        r"""Return observed agreement, and that by chance :math:`\sum_{kl} w_{kl} \pi_k \pi_l`, of Fleiss' kappa.
+    def fleiss_chance(self, shares: np.ndarray) -> np.ndarray:
+        r"""Return agreement by chance :math:`\sum_{kl} w_{kl} \pi_k \pi_l` of Fleiss' kappa, of :meth:`shares`.
 
         Source:
             J. L. Fleiss (1971), "Measuring nominal scale agreement among many raters", with weights and missing
             annotations as K. L. Gwet (2014), "Handbook of Inter-Rater Reliability", chapters 2 and 3.
         """
-        share = self.shares(weights)
-        return self.observed(weights), ((share @ self.class_weights) * share).sum(1)
+        return ((shares @ self.class_weights) * shares).sum(1)
 
-    def gwet(self, weights: np.ndarray) -> Chance:
-        r"""Return observed agreement, and that by chance of Gwet's AC1, or AC2 where classes are partly alike.
+    def gwet_chance(self, shares: np.ndarray) -> np.ndarray:
+        r"""Return agreement by chance of Gwet's AC1, or AC2 where classes are partly alike, of :meth:`shares`.
 
-        By chance :math:`\frac{\sum_{kl} w_{kl}}{K (K - 1)} \sum_k \pi_k (1 - \pi_k)`.
+        :math:`\frac{\sum_{kl} w_{kl}}{K (K - 1)} \sum_k \pi_k (1 - \pi_k)`.
 
         Source:
             K. L. Gwet (2008), "Computing inter-rater reliability and its variance in the presence of high agreement";
             missing annotations as in his handbook.
         """
-        n_classes, share = len(self.distance), self.shares(weights)
+        n_classes = len(self.distance)
         factor = self.class_weights.sum() / (n_classes * (n_classes - 1))
-        return self.observed(weights), factor * (share * (1 - share)).sum(1)
+        return factor * (shares * (1 - shares)).sum(1)
 
     def by_class(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         r"""Return each class's share, its specific agreement, and alpha of this class against the rest, (B, K) each.
@@ -143,9 +148,8 @@ class VoteAgreement:
         :math:`\sum_i n_{ik} (n_{ik} - 1) / (m_i - 1) / \sum_i n_{ik}`, over tasks with two annotations (Cicchetti &
         Feinstein 1990, "High agreement but low kappa: II", of any number of annotations).
         """
-        total = self.votes.sum(1, dtype=np.float64)
-        pairable = total >= 2
-        counts, m, w = self.votes[pairable].astype(np.float64), total[pairable, None], weights[:, pairable]
+        pairable, counts, m = self._pairable
+        w, m = weights[:, pairable], m[:, None]
         n_k = w @ counts
         n = n_k.sum(1, keepdims=True)
         alike, apart = w @ (counts * (counts - 1) / (m - 1)), w @ (counts * (m - counts) / (m - 1))

@@ -246,7 +246,7 @@ def _within(
     of, tail = part.annotations, interval[1]
     distance = distances(of.n_classes, of.kind, metric)
     votes = VoteAgreement(of.votes(), distance, ranks=metric == "ordinal")
-    pairable = votes.by_task()[1]
+    pairable = votes.by_task[1]
     n_draws = draws or int(np.clip(NUMBERS / max(of.n_rows, of.n_tasks), *DRAWS))
     rng = np.random.default_rng(seed)
 
@@ -370,11 +370,12 @@ def _name_of(distance: np.ndarray, default: str) -> str:
 
 def _by_votes(votes: VoteAgreement, weights: np.ndarray) -> list[np.ndarray]:
     """Return observed agreement, alpha, Fleiss' kappa and Gwet's AC, shape (B,) each."""
+    observed, shares = votes.observed(weights), votes.shares(weights)
     return [
-        votes.observed(weights),
+        observed,
         votes.krippendorff_alpha(weights),
-        beyond_chance(*votes.fleiss(weights)),
-        beyond_chance(*votes.gwet(weights)),
+        beyond_chance(observed, votes.fleiss_chance(shares)),
+        beyond_chance(observed, votes.gwet_chance(shares)),
     ]
 
 
@@ -555,18 +556,18 @@ class _Others:
         self.tasks = np.bincount(worker, minlength=n_workers)
         self.width = n_workers * (2 * k + 2)
         values = np.concatenate([np.ones((len(task), 1)), agree[:, None], own, others], 1)
-        column = worker[:, None] * (2 * k + 2) + np.arange(2 * k + 2)
-        row = np.broadcast_to(task[:, None], column.shape)
-        self.sums = sparse.csr_matrix((values.ravel(), (row.ravel(), column.ravel())), shape=(n_tasks, self.width))
+        row, place = np.nonzero(values)
+        column = worker[row] * (2 * k + 2) + place
+        self.sums = sparse.csr_matrix((values[row, place], (task[row], column)), shape=(n_tasks, self.width))
 
     def figures(self, weights: np.ndarray) -> np.ndarray:
         """Return the workers' agreement with another worker, and the same beyond chance, (B, 2 J)."""
         k = len(self.weights)
-        total = np.asarray((self.sums.T @ weights.T).T).reshape(len(weights), self.n_workers, -1)
-        n = np.where(total[..., 0] > 0, total[..., 0], np.nan)
-        observed, own, others = total[..., 1] / n, total[..., 2 : 2 + k], total[..., 2 + k :]
-        by_chance = np.einsum("bjk,bjk->bj", own @ self.weights, others) / n**2
-        return np.concatenate([observed, beyond_chance(observed, by_chance)], 1)
+        total = np.asarray(self.sums.T @ weights.T).reshape(self.n_workers, -1, len(weights))
+        n = np.where(total[:, 0] > 0, total[:, 0], np.nan)
+        observed, own, others = total[:, 1] / n, total[:, 2 : 2 + k], total[:, 2 + k :]
+        by_chance = np.einsum("jkb,jkb->jb", self.weights.T @ own, others) / n**2
+        return np.concatenate([observed, beyond_chance(observed, by_chance)]).T
 
 
 def _one_name(key: Any) -> Any:

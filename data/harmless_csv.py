@@ -21,6 +21,7 @@ RUN = "=+-@\t\r\n＝＋－＠"
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _ESCAPED = re.compile(rf"'+ *[{re.escape(RUN)}]", re.DOTALL)
+_SUSPECT = re.compile(rf"'* *[{re.escape(RUN)}]")
 
 
 def harmless(text: str) -> str:
@@ -29,7 +30,7 @@ def harmless(text: str) -> str:
     >>> harmless("=1+1"), harmless("-5"), harmless("plain"), harmless("'=1")
     ("'=1+1", '-5', 'plain', "''=1")
     """
-    return f"'{text}" if _ESCAPED.match(text) or would_run(text) else text
+    return f"'{text}" if _SUSPECT.match(text) and (text[0] == "'" or would_run(text)) else text
 
 
 def would_run(text: str) -> bool:

@@ -80,7 +80,7 @@ def test_the_report_of_ordered_classes_draws_the_expected_scores_and_has_them_to
     ordered, nominal, tmp_path, monkeypatch
 ):
     written = []
-    monkeypatch.setattr(sections, "csv_text", lambda table: written.append(list(table)) or csv_text(table))
+    monkeypatch.setattr(sections, "csv_text", lambda table, most: written.append(list(table)) or csv_text(table, most))
     for fit, has in ((ordered, True), (nominal, False)):
         written.clear()
         fit.report(tmp_path / f"{has}.html")

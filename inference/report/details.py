@@ -91,10 +91,10 @@ def worker_details(subject: Subject, shown: np.ndarray, more: pd.DataFrame) -> M
     bounds = None
     if whole and matrices.size <= MOST_CELLS:
         bounds = of_draws(source.with_uncertainty.confusion_draws[:, :, shown], INTERVAL, matrices)
-    texts = _score_texts(more, names)
-    for row, worker in enumerate(shown.tolist()):
+    texts = _score_texts(more.iloc[shown], names)
+    for row in range(len(shown)):
         matrix = _cells(matrices[row], None if bounds is None else bounds[:, row]) if whole else _errors(matrices[row])
-        found["rows"].append([matrix, texts[worker], examples[row]])
+        found["rows"].append([matrix, texts[row], examples[row]])
     found["whole"] = whole
     return data(found)
 

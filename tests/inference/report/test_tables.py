@@ -17,7 +17,7 @@ def cells(frame, **options):
     return Page(table(frame, "Caption", **options)).table("Caption")
 
 
-@given(st.lists(TEXT, min_size=1, max_size=5), TEXT)
+@given(st.lists(TEXT, min_size=1, max_size=5), TEXT.filter(lambda heading: heading != "unit"))
 def test_any_text_comes_back_from_tables(names, heading):
     frame = pd.DataFrame({heading: names}, index=pd.Index(names, name="unit"))
     rows = cells(frame)

@@ -214,8 +214,7 @@ def ordered_classes(annotations: Annotations, what: str = "this story") -> int:
     if annotations.kind.own is not None:
         raise StoryError(
             f"{what} uses the order of the classes, and questions have classes of their own: "
-            f"{_questions_in_order(annotations)}fit all together by graded_response, ordinal_dawid_skene, or by "
-            "dawid_skene, which needs no order"
+            f"{_questions_in_order(annotations)}"
         )
     if annotations.n_classes > 2 and not annotations.kind.in_order:
         listed = ", ".join(map(repr, annotations.classes[:4])) + (", ..." if annotations.n_classes > 4 else "")
@@ -228,14 +227,16 @@ def ordered_classes(annotations: Annotations, what: str = "this story") -> int:
 
 
 def _questions_in_order(annotations: Annotations) -> str:
-    """Which questions have ordered classes, as what can be fitted alone; empty where none has."""
+    """What can be fitted: questions of ordered or two classes alone, and by which story all together."""
     each = [(name, *annotations.question_classes(name)) for name in annotations.questions]
     in_order = [name for name, _, kind in each if kind.in_order]
     suiting = in_order + [name for name, classes, kind in each if len(classes) == 2 and not kind.in_order]
+    ordinal = "graded_response, ordinal_dawid_skene or " if len(suiting) == len(each) else ""
+    together = f"fit all together by {ordinal}dawid_skene, which needs no order"
     if not suiting:
-        return ""
+        return together
     others = f", and likewise {', '.join(map(repr, suiting[1:]))}" if len(suiting) > 1 else ""
-    return f"fit the question {suiting[0]!r} alone, annotations.of_question({suiting[0]!r}){others}; or "
+    return f"fit the question {suiting[0]!r} alone, annotations.of_question({suiting[0]!r}){others}; or {together}"
 
 
 def two_classes(annotations: Annotations) -> None:

@@ -1,9 +1,11 @@
 """Questions with classes of their own: densities are sums over these classes, and nothing is left for others."""
 
 import itertools
+import re
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 from rubrics import CLASSES, rubric
 
@@ -270,3 +272,27 @@ def test_labels_of_ordered_questions_are_those_of_each_question_alone():
     found = fit.probabilities.xs("safe", level="question")[["no", "yes"]]
     # The prior's even part is 1 / K of the classes of all questions: one annotation in four of a row of two.
     np.testing.assert_allclose(found, alone.probabilities, atol=0.1)
+
+
+@pytest.mark.parametrize("ordered", [{"helpful": ["1", "2", "3"]}, {}], ids=["in order", "without order"])
+def test_a_story_of_one_order_names_the_stories_that_fit_all_questions(ordered):
+    rows = [
+        (task, worker, question, classes[(task + worker) % len(classes)])
+        for task in range(6)
+        for worker in range(3)
+        for question, classes in (("safe", "01"), ("helpful", "123"))
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "question", "label"])
+    classes = {"safe": ["0", "1"], "helpful": ["1", "2", "3"]}
+    named = {question: values for question, values in classes.items() if question not in ordered}
+    annotations = cp.Annotations.from_frame(frame, question="question", classes=named, ordered=ordered or None)
+    with pytest.raises(cp.StoryError) as refused:
+        cp.fit("score_factor", annotations, progress=False)
+    advised = set(re.findall(r"\w+", str(refused.value).partition("fit all together by")[2]))
+    for story in ("graded_response", "ordinal_dawid_skene", "dawid_skene"):
+        if story in advised:
+            cp.fit(story, annotations, progress=False, max_iterations=2, sweeps=0)
+        else:
+            with pytest.raises(cp.StoryError):
+                cp.fit(story, annotations, progress=False)
+    assert ("graded_response" in advised) == bool(ordered)

@@ -51,6 +51,16 @@ def test_mode_and_log_posterior_are_those_without_sweeps():
     np.testing.assert_allclose(averaged.posterior.sum(-1), 1, atol=1e-5)
 
 
+def test_an_order_of_the_rows_moves_averages_as_a_seed_does_and_not_the_mode():
+    table = thin(n_tasks=40).to_frame()
+    there, back = (cp.Annotations.from_frame(rows, classes=[0, 1]) for rows in (table, table[::-1]))
+    for options, least, most in (({"sweeps": 0}, 0.0, 1e-3), ({}, 1e-3, 0.3)):  # the mode within EM's tolerance
+        first, other = (fitted("dawid_skene", rows, **options).probabilities for rows in (there, back))
+        assert least <= (first - other.loc[first.index]).abs().to_numpy().max() <= most
+    seeds = [fitted("dawid_skene", there, seed=seed).posterior for seed in (0, 1)]
+    assert 1e-3 < np.abs(seeds[0] - seeds[1]).max() < 0.3
+
+
 def test_data_that_are_not_thin_have_the_labels_at_the_mode_to_the_last_bit(monkeypatch):
     annotations = thin(n_tasks=20)
     mode, averaged = (fitted("one_coin", annotations, sweeps=n) for n in (0, None))

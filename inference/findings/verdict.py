@@ -94,6 +94,10 @@ PREFERENCES = Step(
 class Verdict:
     """Four answers on a fit; prints as text, with calls of Python.
 
+    Trust rests on the fit's findings, on gold labels that the fit did not use, and on how many labels are doubtful and
+    how many annotations are of workers to be reviewed. No predictive check is made for it: they take seconds and are
+    those of :func:`crowdppl.check`, among them the agreement of each pair of workers.
+
     Args:
         trust: whether the crowd can be trusted.
         why: the reasons, a clause each.

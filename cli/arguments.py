@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.errors import AnnotationError, UnknownNameError, nearest
+from ..data.errors import AnnotationError, UnknownNameError, given_path, nearest
 from ..data.text_files import check_columns, read_header, suffix_of
 from .advice import for_the_shell
 from .output import named_for_others
@@ -88,7 +88,7 @@ def check_input(request: Request, context: typer.Context | None = None, of_a_fit
             raise AnnotationError(f"{option}: there is no file {file}{similar(file)}")
     if request.file == STANDARD_INPUT or saved is not None:
         return
-    path = Path(request.file)
+    path = given_path(request.file)
     named, suffix = request.column_options, suffix_of(path)
     if holds_saved(path):
         raise AnnotationError(
@@ -135,7 +135,7 @@ def read_annotations(request: Request, first: Annotations | None = None) -> Anno
         AnnotationError: the file, the gold labels or the features cannot be used.
         UnknownNameError: there is neither such a file nor such a dataset.
     """
-    path = Path(request.file)
+    path = given_path(request.file)
     if request.is_several:
         raise AnnotationError(
             f"{path} stands for several files; crowdppl fit streams them, other commands take one file"

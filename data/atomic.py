@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from .errors import StorageError
+from .errors import StorageError, given_path
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of systems where there is no room: on the disk, for the user, or for a file of this size."""
@@ -34,7 +34,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     Raises:
         StorageError: the file cannot be written.
     """
-    path = Path(path).absolute()
+    path = given_path(path, StorageError).absolute()
     _remove_abandoned(path)
     part = _beside(path, "part")
     try:
@@ -77,7 +77,7 @@ def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> It
         StorageError: `path` is a file, a folder with something in it, or in a place that cannot be written to, or the
             disk is full. What else the block itself raises passes through.
     """
-    path = Path(path).absolute()
+    path = given_path(path, StorageError).absolute()
     _refuse_to_replace(path, overwrite)
     _remove_abandoned(path)
     made = [parent for parent in path.parents if not parent.exists()]
@@ -139,7 +139,7 @@ def check_new_file(path: str | os.PathLike[str] | None, suffixes: tuple[str, ...
     """
     if path is None:
         return
-    path = Path(path)
+    path = given_path(path, StorageError)
     if path.is_dir():
         example = path / f"report{suffixes[0] if suffixes else ''}"
         raise StorageError(f"{path} is a folder; name a file in it, such as {example}")

@@ -6,9 +6,11 @@ checked, since the command line starts without it.
 
 import difflib
 import math
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 _LISTED = 30  # options at the most
@@ -64,6 +66,17 @@ def check_name(kind: str, name: object, known: Iterable[str]) -> str:
     if isinstance(name, str) and name in names:
         return name
     raise unknown_name(kind, name, names)
+
+
+def given_path(path: str | os.PathLike[str], error: type[ValueError] = AnnotationError) -> Path:
+    """Return a path that is not empty: an empty one would be the current folder.
+
+    Raises:
+        AnnotationError: (or `error`) it is empty.
+    """
+    if not os.fspath(path):
+        raise error("the path is empty; name a file or a folder, '.' for the current one")
+    return Path(path)
 
 
 def nearest(name: object, options: Iterable[object]) -> str | None:

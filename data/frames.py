@@ -14,7 +14,7 @@ from narwhals.exceptions import DuplicateError
 
 from .column_names import gold_columns, gold_columns_by_content, missing_column
 from .columns import Where
-from .errors import AnnotationError, warn
+from .errors import AnnotationError, given_path, warn
 from .harmless_csv import as_before
 from .scan import BYTES_IN_MEMORY, physical_memory, size_text
 from .text import convert_labels, convert_text, written_alike
@@ -103,7 +103,7 @@ def read_text_table(path: str | Path, separator: str | None = None, encoding: st
             or has a row with more fields than the header.
         FileNotFoundError: there is no such file.
     """
-    path = Path(path)
+    path = given_path(path)
     encoding = encoding or _encoding(path)
     separator = separator_of(path, encoding) if separator is None else separator
     read_header(path, separator, encoding)
@@ -236,7 +236,7 @@ def read_parquet(path: str | Path, names: dict[str, str]) -> pa.Table:
         AnnotationError: it is no Parquet file, or has no such column.
         FileNotFoundError: there is no such file.
     """
-    path = Path(path)
+    path = given_path(path)
     if path.is_file() and path.stat().st_size == 0:
         raise AnnotationError(f"{path}: the file is empty")
     try:

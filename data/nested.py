@@ -14,7 +14,7 @@ import pandas as pd
 from .build import Rows
 from .column_names import CONTENT, are_criteria, is_name_of, plain
 from .columns import Column, encode
-from .errors import AnnotationError, check_name, warn
+from .errors import AnnotationError, check_name, given_path, warn
 from .ids import Ids
 from .json_files import read_json
 from .kinds import encode_labels
@@ -92,7 +92,7 @@ def read_nested(path: str | Path) -> dict[Any, dict[Any, Any]]:
         AnnotationError: the file is empty or no JSON, is not nested, or names a task or worker of a task
             twice.
     """
-    path = Path(path)
+    path = given_path(path)
     if not first_bytes(path).strip():
         raise AnnotationError(f"{path}: the file is empty; expected {{task: {{worker: label}}}}")
     by_task = read_json(path)

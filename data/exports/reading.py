@@ -21,7 +21,7 @@ from ..column_names import is_name_of, missing_column, stem
 from ..columns import Where, missing_values, row_number
 from ..comparison_columns import with_one_winner
 from ..description import count_text
-from ..errors import AnnotationError, check_name, truth_value, warn
+from ..errors import AnnotationError, check_name, given_path, truth_value, warn
 from ..excel import EXCEL, read_excel
 from ..frames import is_frame, read_parquet_table, read_text_table, row_and_line
 from ..ids import Ids
@@ -273,7 +273,7 @@ def read(
                 raise AnnotationError(str(error).replace(str(path), "standard input")) from None
             said = said.replace(str(path), "standard input")
     elif isinstance(source, str | Path):
-        annotations, said = _from_path(Path(source), asked)
+        annotations, said = _from_path(given_path(source), asked)
     elif isinstance(source, Mapping) or (isinstance(source, list) and all(isinstance(row, Mapping) for row in source)):
         annotations, said = _from_json(source, Path("the records"), asked)
     else:

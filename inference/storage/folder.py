@@ -17,7 +17,7 @@ import pandas as pd
 
 from ...data import AnnotationError
 from ...data.atomic import whole_folder
-from ...data.errors import StorageError
+from ...data.errors import StorageError, given_path
 from ...models import KNOWN_STORIES, Classifier, Story
 from ...models.parts.classifier import PREFIX, Network
 from ..densities.ready_programs import use_program_cache
@@ -141,7 +141,7 @@ def read(
         StorageError: where there is no fit, a file is not as it was written, it was written by a newer crowdppl, its
             story or its classifier's network is not known, or the network given has other weights.
     """
-    folder = Path(path)
+    folder = given_path(path, StorageError)
     _refuse_unsaved(folder)
     manifest = read_manifest(folder)
     use_program_cache()

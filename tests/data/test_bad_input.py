@@ -8,8 +8,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import crowdppl as cp
 from crowdppl.data import AnnotationError, Annotations
-from crowdppl.data.errors import AnnotationWarning, UnknownNameError
+from crowdppl.data.atomic import whole_file, whole_folder
+from crowdppl.data.errors import AnnotationWarning, StorageError, UnknownNameError
 
 ROWS = pd.DataFrame({"task": [0, 0, 1, 1], "worker": list("uvuv"), "label": list("abab")})
 MANY = pd.DataFrame({"task": np.arange(60) % 9, "worker": np.arange(60) % 7, "label": [f"x{i}" for i in range(60)]})
@@ -472,3 +474,17 @@ def test_tables_that_are_joined_have_no_advice_that_nothing_takes():
     known = Annotations.from_frame(ROWS)
     with pytest.raises(AnnotationError, match=r"remove the rows first$"):
         known.joined(GAPS.iloc[1:5])
+
+
+def test_an_empty_path_is_not_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "crowd.csv").write_text("task,worker,label\n1,a,x\n1,b,y\n", encoding="utf-8")
+    for reads in (cp.read, Annotations.from_csv, Annotations.from_parquet, Annotations.from_json):
+        with pytest.raises(AnnotationError, match="path is empty"):
+            reads("")
+    with pytest.raises(StorageError, match="path is empty"):
+        cp.load_fit("")
+    for writes in (whole_file, whole_folder):
+        with pytest.raises(StorageError, match="path is empty"), writes(""):
+            pass
+    assert cp.read(".", tell=False).n_annotations == 2

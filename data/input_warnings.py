@@ -167,7 +167,7 @@ def tidied(label: Column, wanted: Iterable[Any] = ()) -> Column:
 
 
 def tidied_names(column: Column, *, case: bool) -> Column:
-    """Return names whose spellings that differ by blanks, and maybe by case, alone are one: the most frequent."""
+    """Return names whose spellings that differ by blanks or ".0", and maybe by case, alone are one: the usual one."""
     if isinstance(column.ids, Units):
         return column
     uses = np.bincount(column.codes, minlength=len(column.ids))
@@ -183,13 +183,13 @@ def tidied_names(column: Column, *, case: bool) -> Column:
 def tell_alike_names(title: str, names: Ids, *, case: bool) -> None:
     """Warn of :func:`alike_names`."""
     if alike := alike_names(names, case=case):
-        by = f"{'case, ' * case}blanks or characters that do not show"
+        by = f"{'case, ' * case}blanks, '.0' or characters that do not show"
         said = f"{title}: names differ by {by} alone and count as different: {in_groups(alike)}"
         warn(f"{said}; tidy=True makes one of them")
 
 
 def alike_names(names: Ids | Units, *, case: bool) -> list[list[Hashable]]:
-    """Return the groups of names that differ by blanks, and maybe by case, alone; none of more than MOST_NAMES."""
+    """Return the groups of names that differ by blanks or ".0", and maybe by case, alone; none of over MOST_NAMES."""
     if isinstance(names, Units) or len(names) > MOST_NAMES:
         return []
     text = (name for name in names if isinstance(name, str))
@@ -205,10 +205,10 @@ def _alike(names: Iterable[Hashable], key: Callable[[Any], Hashable]) -> list[li
 
 
 def _spelling(name: Hashable, case: bool) -> Hashable:
-    """A name without blanks around it or doubled within, and maybe without case."""
+    """A name without blanks around it or doubled within, ".0" after a whole number, and maybe without case."""
     if not isinstance(name, str):
         return name
-    tidy = _without_slips(name)
+    tidy = _tidy(name)
     return tidy.casefold() if case else tidy
 
 

@@ -149,3 +149,16 @@ def test_characters_that_do_not_show_are_told_by_their_codes_and_tidied():
     with pytest.warns(AnnotationWarning, match=r"'café' and 'cafe\\u0301'; 'eve' and 'e\\xadve'"):
         Annotations.from_frame(rows)
     assert list(Annotations.from_frame(rows, tidy=True).workers) == ["café", "eve"]
+
+
+def test_names_of_tasks_and_workers_that_differ_by_a_point_and_zero_are_told_and_tidied():
+    """Tables write "1.0" where a column of numbers has an empty cell."""
+    rows = pd.DataFrame({"task": ["1", "1.0", "2", "v2.0"], "worker": ["7", "8", "7.0", "8"], "label": list("abab")})
+    with pytest.warns(AnnotationWarning) as told:
+        found = Annotations.from_frame(rows)
+    for column, names in (("task", "'1' and '1.0'"), ("worker", "'7' and '7.0'")):
+        assert any(column in str(each.message) and names in str(each.message) for each in told)
+    assert not any("v2" in str(each.message) for each in told)
+    assert (found.n_tasks, found.n_workers) == (4, 3)
+    tidy = Annotations.from_frame(rows, tidy=True)
+    assert (list(tidy.tasks), list(tidy.workers)) == (["1", "2", "v2.0"], ["7", "8"])

@@ -11,6 +11,10 @@ from .errors import AnnotationError
 from .text_files import open_bytes
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
+MARKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+"""How such files begin: packed with zip, or as Excel wrote them before 2007."""
+
+SHOWN = 40  # bytes of another file, in the message on it
 LOOKED_AT = 20  # rows of a sheet in which its header is looked for
 
 
@@ -59,6 +63,12 @@ def read_excel(path: Path, sheet: str | None = None, *, mend: str = "say which b
     except ImportError as error:
         raise AnnotationError(f"{path}: Excel files need a package more: {error}") from None
     except (ValueError, zipfile.BadZipFile, KeyError) as error:
+        if not content.startswith(MARKS):
+            start = content[:SHOWN].decode("utf-8", errors="replace").partition("\n")[0].strip()
+            raise AnnotationError(
+                f"{path} is no Excel file in spite of its name: it begins with {start!r}. Where it is text with a row "
+                "in each line, end its name in .csv (or .tsv), and in .json where it is JSON; else save it as .xlsx"
+            ) from None
         raise AnnotationError(f"{path} is no Excel file that can be read: {error}") from None
     filled = {name: table for name, table in sheets.items() if len(table)}
     if sheet is not None and sheet not in sheets:

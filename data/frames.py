@@ -114,6 +114,8 @@ def read_text_table(path: str | Path, separator: str | None = None, encoding: st
         raise not_text(path, error) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
+        if reason.startswith("EOF inside string"):
+            raise _unclosed(path, separator, encoding) from None
         if ragged := RAGGED.fullmatch(reason):
             reason = (
                 f"line {ragged[2]} has {ragged[3]} cells, and the header {ragged[1]}; put a cell that has "
@@ -132,6 +134,25 @@ def read_text_table(path: str | Path, separator: str | None = None, encoding: st
         if (before := as_before(column)) is not column:
             table[name] = before
     return table
+
+
+def _unclosed(path: Path, separator: str, encoding: str) -> AnnotationError:
+    """The error of a file that ends in a cell whose quotation mark is not closed: this cell is in its last row."""
+    first, line, row = 1 + (separator_line(path, encoding) is not None), 0, -2
+    begins = first
+    with open_text(path, encoding) as file:
+        reader = csv.reader(file, delimiter=separator)
+        try:
+            for fields in reader:
+                begins, line, row = line + first, reader.line_num, row + bool(fields)
+        except csv.Error:  # the rest of the file is too long for a cell
+            begins, row = line + first, row + 1
+    place = "the header" if row < 0 else f"row {row}"
+    return AnnotationError(
+        f"{path}, {place} (line {begins}): a cell begins with a quotation mark that is not closed before the end of "
+        "the file; close it, or where the mark is part of the text put the cell between quotation marks and write "
+        "each mark in it twice"
+    )
 
 
 def _encoding(path: Path) -> str:

@@ -24,6 +24,7 @@ from ..description import count_text
 from ..errors import AnnotationError
 from ..questions import MOST_QUESTIONS, QUESTION, names_questions
 from ..text import convert_text
+from ..text_files import suffix_of
 
 ROLES = tuple(NAMES)
 NEEDED = ("task", "worker", "label")
@@ -98,6 +99,8 @@ def find_roles(
                 f"{what} has no column of workers, and {counts[0]!r} seems to say how many annotations a row stands "
                 f"for: say worker=None and count={counts[0]!r}, or which column names the workers by worker='COL'"
             )
+    if table is not None and len(unknown) == len(NEEDED):
+        _refuse_without_header(table[names], what)
     likely = {} if table is None or not unknown else likely_columns(table[names], unknown, taken)
     others = [name for name in names if name not in taken]
     others = [name for name in others if name not in (two_sides(names) or ())]
@@ -234,6 +237,24 @@ def _inferred(
         lacking = missing_column(role, role, names, what, taken=found.values())
         raise AnnotationError(f"{lacking} Where each worker has a column of labels, pass columns='workers'.")
     return one_column(role, candidates, names, what, list(found.values()))
+
+
+def _refuse_without_header(table: pd.DataFrame, what: str) -> None:
+    """Refuse a table of which most columns have a name that is one of their own values, too.
+
+    Raises:
+        AnnotationError: it has such columns; the first row seems to be one of annotations.
+    """
+    names = [str(name) for name in table.columns]
+    again = [name for name in names if (table[name].map(str) == name).any()]
+    if 2 * len(again) > len(names) > 1:
+        given = [*NEEDED, *(f"column {number}" for number in range(len(NEEDED) + 1, len(names) + 1))][: len(names)]
+        call = f", or read it with names: cp.read(pd.read_csv({what!r}, header=None, names={given}))"
+        call *= suffix_of(what) == ".csv"
+        raise AnnotationError(
+            f"{what} seems to have no header: its first row, {', '.join(map(repr, names))}, is like those below it, "
+            f"as {again[0]!r} is there again. Write a row such as {','.join(NEEDED)} above it{call}"
+        )
 
 
 def _alike(table: pd.DataFrame) -> list[str]:

@@ -372,7 +372,7 @@ def test_dictionaries_that_cannot_be_read(by_task, parts):
         (b"PAR1\x15\x04", ["is a Parquet file", "from_parquet"]),
         ("task,worker,label\n1,2,3\n1,2,3,4\n", ["line 3 has 4 cells, and the header 3", "quotation marks"]),
         ("task,worker,label\n1,2,3,4\n1,2,3,4\n", ["row 0 (line 2): the row has more fields than the header"]),
-        ('task,worker,label\n1,"2,3\n4,5,6', ["no CSV file that can be read", "EOF inside string"]),
+        ('task,worker,label\n1,"2,3\n4,5,6', ["row 0 (line 2)", "quotation mark"]),
         ("task:worker:label\n1:2:3\n", ["no column 'task'", "'task:worker:label'"]),
         ("task,worker,label,label\n1,2,3,4\n", ["the header names 'label' more than once"]),
         ("Dear all,\nwe met on Monday\n", ["has no column 'task'", "'Dear all'"]),

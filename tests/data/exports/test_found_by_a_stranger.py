@@ -371,3 +371,37 @@ def test_several_places_of_a_task_by_one_worker_are_told_though_all_columns_have
     ]  # fmt: skip
     cp.read(spans)
     assert "18 annotations, each with another 'start'" in capsys.readouterr().err
+
+
+def test_a_table_without_a_header_is_said_to_have_none_and_how_it_is_read(tmp_path):
+    path = tmp_path / "crowd.csv"
+    for rows in (["1,a,x", "1,b,x", "2,a,y", "2,b,x"], ["t1,ann,yes", "t1,bob,no", "t2,ann,yes", "t2,bob,no"]):
+        path.write_text("\n".join(rows), encoding="utf-8")
+        with pytest.raises(AnnotationError, match="no header") as error:
+            cp.read(path)
+        call = str(error.value).partition("read it with names: ")[2]
+        found = eval(call, {"cp": cp, "pd": pd})
+        assert (found.n_annotations, found.n_tasks, found.n_workers, found.n_classes) == (4, 2, 2, 2)
+    path.write_text("a,b,c\n1,5,x\n1,6,y\n2,5,x\n", encoding="utf-8")
+    with pytest.raises(AnnotationError) as error:
+        cp.read(path)
+    assert "no header" not in str(error.value)
+
+
+def test_text_that_is_named_as_excel_files_are_is_said_to_be_none_with_how_it_begins(tmp_path):
+    for name in ("crowd.xlsx", "crowd.xls"):
+        with pytest.raises(AnnotationError, match=r"crowd\.xlsx?.*'task,worker,label'.*\.csv"):
+            read(tmp_path / name, "task,worker,label\n1,a,x\n1,b,y\n")
+
+
+@pytest.mark.parametrize("above", ["", "sep=,\n"])
+def test_a_quotation_mark_that_is_not_closed_is_told_with_its_place(tmp_path, above):
+    lines_below = "".join(f"{task},b,y\n" for task in range(3, 9))
+    for text, place in (
+        ('task,worker,label\n1,a,x\n\n1,"b\nc",y\n2,a,"x\n' + lines_below, ("row 2", 6)),
+        ('task,worker,label\n1,a,x\n2,a,"x\n' + "3,b,y\n" * 30_000, ("row 1", 3)),
+        ('task,worker,"label\n1,a,x\n', ("the header", 1)),
+    ):
+        row, line = place
+        with pytest.raises(AnnotationError, match=rf"{row} \(line {line + bool(above)}\).*quotation mark"):
+            read(tmp_path / "crowd.csv", above + text)

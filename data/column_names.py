@@ -173,6 +173,7 @@ def gold_columns(columns: Iterable[object], task: str, label: str, what: str = "
         AnnotationError: one of the two is not there, or two columns may be meant.
     """
     names = [str(name) for name in columns]
+    may_be = {"task": repr(task), "label": " or ".join(map(repr, dict.fromkeys([label, "gold"])))}
 
     def named(role: str, asked: str, free: list[str], other: str) -> str:
         found = [name for name in (asked, role) if name in free][:1] or named_for(other, free) or named_for(role, free)
@@ -180,9 +181,9 @@ def gold_columns(columns: Iterable[object], task: str, label: str, what: str = "
             return found[0]
         if not found:
             lacking = missing_column(asked, None, names, what)
-            raise AnnotationError(f"{lacking} Rename the column of {role}s to {asked!r}.")
+            raise AnnotationError(f"{lacking} Rename the column of {role}s to {may_be[role]}.")
         listing = " and ".join(map(repr, found))
-        raise AnnotationError(f"{what}: {listing} may be the column of {role}s; rename one to {asked!r}")
+        raise AnnotationError(f"{what}: {listing} may be the column of {role}s; rename one to {may_be[role]}")
 
     of_tasks = named("task", task, names, "task")
     return of_tasks, named("label", label, [name for name in names if name != of_tasks], "gold")

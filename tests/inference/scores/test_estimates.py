@@ -1,6 +1,7 @@
 """Accuracy and prevalence from a few gold labels: closed forms, ppi-python, brute force, and coverage."""
 
 import doctest
+import re
 from itertools import combinations
 
 import numpy as np
@@ -474,3 +475,13 @@ def test_a_worker_whose_interval_is_below_a_guess_is_one_to_drop_and_one_without
         cp.estimate(fit, gold, by="task")
     with pytest.raises(AnnotationError, match="the annotations name no workers"):
         cp.estimate(fit.probabilities, gold, by="worker")
+
+
+def test_a_table_without_a_column_of_labels_is_told_each_name_that_would_do(crowd, fit):
+    annotations, gold = crowd
+    table = pd.DataFrame({"task": list(annotations.tasks)[:30], "what": range(30)})
+    with pytest.raises(AnnotationError) as error:
+        cp.estimate(fit, table)
+    names = re.findall(r"'(\w+)'", str(error.value).partition("Rename the column")[2])
+    assert names == ["label", "gold"]
+    assert {cp.estimate(fit, table.assign(**{name: table["task"].map(gold)})).n_gold for name in names} == {30}

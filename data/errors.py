@@ -9,7 +9,8 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -118,6 +119,18 @@ def warn(message: str, category: type[Warning] = AnnotationWarning) -> None:
     while sys._getframe(level).f_globals.get("__name__", "").startswith(f"{package}."):
         level += 1
     warnings.warn(message, category, stacklevel=level + 1)
+
+
+@contextmanager
+def each_once() -> Iterator[None]:
+    """Issue each warning of a block once, when it ends, however often it was given there."""
+    given: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as given:
+            yield
+    finally:
+        for one in {(one.category, str(one.message)): one for one in reversed(given)}.values():
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def truth_value(name: str, value: Any, *, maybe: bool = False, error: type[ValueError] = ValueError) -> Any:

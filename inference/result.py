@@ -15,7 +15,7 @@ import pandas as pd
 
 from ..data import AnnotationError
 from ..data.cards import never_raising
-from ..data.errors import StorageError
+from ..data.errors import StorageError, each_once
 from ..data.exports.reading import NAMING, read_more
 from ..data.pseudonyms import Key, check_workers, read_key
 from .comparison.comparing import check_same_data
@@ -507,9 +507,10 @@ class Fit(Posterior):
             more = read_more(self.annotations, more, tell=progress, **reading)
         known = {name for one in self.stories.values() for name in one.model.hyperparameters}
         members = {}
-        for story, one in self.stories.items():  # a table is of those that have it, and what nobody has is refused
-            own = {name: tables[name] for name in tables if name in one.model.hyperparameters or name not in known}
-            members[story] = update(one, more, progress=progress, **given, **own)
+        with each_once():
+            for story, one in self.stories.items():  # a table is of those that have it, and what nobody has is refused
+                own = {name: tables[name] for name in tables if name in one.model.hyperparameters or name not in known}
+                members[story] = update(one, more, progress=progress, **given, **own)
         updated = replace(self, members=members)
         Findings(updated.findings).warn(stacklevel=2)
         return updated

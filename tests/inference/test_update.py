@@ -1,5 +1,7 @@
 """A fit that goes on with new annotations ends where a fit of everything does."""
 
+import warnings
+
 import jax
 import numpy as np
 import pandas as pd
@@ -153,6 +155,18 @@ def test_gold_labels_alone_and_a_table_without_rows_are_an_update():
         assert updated.annotations.n_annotations == early.n_annotations
     same = fit.update(late.head(0), progress=False)
     np.testing.assert_allclose(same.posterior, fit.posterior, atol=1e-3)
+
+
+def test_an_average_says_once_what_each_of_its_stories_would_say_of_the_new_annotations():
+    early = cp.simulate("one_coin", n_tasks=20, n_workers=4, seed=0)[0].without_gold()
+    fits = {story: cp.fit(story, early, progress=False) for story in ("one_coin", "two_coin", "dawid_skene")}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        cp.stack(fits, dict.fromkeys(fits, 1 / 3)).update(early.to_frame().head(8), progress=False)
+    said = [str(each.message) for each in told]
+    assert [text for text in said if "8 annotations to be added" in text]
+    assert len(said) == len(set(said))
+    assert told[0].filename == __file__
 
 
 @pytest.mark.slow

@@ -87,6 +87,10 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b(story|classifier|workers|memory|checkpoint)='(\w+)'", r"--\1 \2"),
     (r"\btrue labels are taken by gold='[^']*'", "true labels are taken by --gold FILE"),
     (r"\bgold=True\b", "--use-gold"),
+    (
+        r"\bfit annotations\.without_gold\(\) to leave out the gold labels that the annotations carry",
+        "fit without --gold, or with a --gold FILE that has fewer of them",
+    ),
     (r"\bgive gold=\{[^}]*\}", "give --gold FILE"),
     (r"\bcp\.fit\(…, probabilities=frame\)", "--probabilities FILE"),
     (r"\bworker_families=\{[^}]*\}", "--set worker_families=FILE with the columns worker and family"),

@@ -6,6 +6,7 @@ import shlex
 import pytest
 from command_line import crowdppl, refused
 
+import crowdppl as cp
 from crowdppl.cli.advice import for_the_shell, mended
 from crowdppl.cli.commands import ELSEWHERE
 from crowdppl.data.kinds import fraction_text
@@ -154,3 +155,12 @@ def test_a_name_that_is_no_command_is_told_what_does_what_it_says(name, said):
 
 def test_a_name_near_a_command_is_told_the_command():
     assert "Did you mean 'fit'?" in refused("fti", "a.csv")
+
+
+def test_where_every_task_has_a_gold_label_the_shell_is_told_its_option():
+    annotations, _ = cp.simulate("one_coin", n_tasks=8, n_workers=3, seed=0)
+    with pytest.raises(cp.AnnotationError) as error:
+        cp.next_gold(cp.fit("majority_vote", annotations, progress=False), 2)
+    said = for_the_shell(str(error.value))
+    assert "--gold" in said
+    assert "(" not in said

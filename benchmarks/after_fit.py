@@ -18,8 +18,8 @@ import crowdppl as cp
 from crowdppl.inference.findings.look import look_at
 
 N_CLASSES, PER_TASK = 10, 10
-SIZES = [20_000, 1_000_000, 10_000_000]
-LITTLE = 100_000  # annotations
+SIZES = [20_000, 500_000, 1_000_000, 10_000_000]
+LITTLE, VIEWED = 100_000, 500_000  # annotations; up to how many of them all views are asked for
 FEW, MANY = 400, 10_000  # workers of so many annotations, and of more
 
 Sizes = Annotated[list[int] | None, typer.Argument(help="numbers of annotations")]
@@ -29,8 +29,8 @@ def main(sizes: Sizes = None, views: bool = False, write: bool = False, alone: b
     """Measure, and print what was found, each view as soon as it is measured.
 
     Args:
-        sizes: numbers of annotations; 20,000, a million and ten million by default.
-        views: the tasks, the report and the comparison too, of up to 100,000 annotations.
+        sizes: numbers of annotations; 20,000, 500,000, a million and ten million by default.
+        views: the tasks, the report and the comparison too, of up to 500,000 annotations.
         write: refresh this section of RESULTS.md.
         alone: measure the one size in this process, and print JSON; what the script asks of itself.
     """
@@ -46,7 +46,7 @@ def main(sizes: Sizes = None, views: bool = False, write: bool = False, alone: b
             __file__,
             str(n_rows),
             "--alone",
-            *(["--views"] if views and n_rows <= LITTLE else []),
+            *(["--views"] if views and n_rows <= VIEWED else []),
         ]
         runs = [json.loads(subprocess.run(of_itself, check=True, stdout=subprocess.PIPE).stdout) for _ in range(2)]
         run = runs[-1]

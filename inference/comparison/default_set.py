@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from ...data import Annotations
@@ -14,6 +15,7 @@ from ..engines.progress import progress_bar
 from ..findings.of_copies import families_of_copies
 from ..fit_story import fit_story, labels_by_one_coin
 from ..fitted.dependence import dependence
+from ..fitted.error_families import BY_FAMILY, error_families
 from ..fitted.fitted import Fitted
 from ..fitted.misled import checked
 from ..fitted.posterior import Posterior, equal_weights
@@ -91,6 +93,9 @@ def auto(
     errs together: stories take what a group says that agrees with itself for the truth (:mod:`.of_copies`). With
     ``copies="keep"`` such groups are the families of the story that lets workers share errors.
 
+    Where the annotations tell of families of workers who err together (:mod:`.error_families`), the story with shared
+    errors is fitted with an impression for each of them, too, beside the one with an impression for all.
+
     Args:
         annotations: who labelled what.
         stories: the stories to fit: a name, a function, several of them, or by name
@@ -135,8 +140,14 @@ def auto(
         chosen = _with_families(chosen, annotations)
     fits, left_out = fit_each(chosen, annotations, fit_one, options, checkpoints, progress=progress)
     comparison = None
+    shares = _shares(chosen) if stories is None else dict.fromkeys(fits, 1.0)
+    if stories is None and weights == "parts" and (added := _by_family(fits, shares)):
+        of_families, _ = fit_each(
+            added, annotations, fit_one, options, checkpoints, progress=progress, first=len(chosen)
+        )
+        fits |= of_families
     if weights == "parts":
-        of_fits = weights_of_parts(fits, _shares(chosen) if stories is None else dict.fromkeys(fits, 1.0))
+        of_fits = weights_of_parts(fits, shares)
         of_fits = by_dependence(fits, of_fits) if stories is None else of_fits
     elif weights == "equal" or len(fits) == 1:
         of_fits = equal_weights(fits)
@@ -158,6 +169,22 @@ def _with_families(stories: StorySet, annotations: Annotations) -> dict[str, dic
     families = families_of_copies(annotations, labels_by_one_coin) if annotations.named else None
     known = {} if families is None else {"worker_families": families}
     return {name: {**about, **(known if about.get("shared_error") else {})} for name, about in stories.items()}
+
+
+def _by_family(fits: Mapping[str, Fitted], shares: dict[str, float]) -> dict[str, dict[str, Any]]:
+    """Return the story whose families of workers err together, and write its share beside the others'.
+
+    That is the share of the story with one impression times the probability of the partition before the annotations
+    are seen, which was chosen among all (:mod:`.error_families`). Empty where there are no families.
+    """
+    plain, shared = fits.get("dawid_skene"), fits.get("dawid_skene with shared errors")
+    if plain is None or shared is None or "worker_families" in shared.model.hyperparameters:
+        return {}
+    if (found := error_families(plain.annotations, plain.posterior)) is None:
+        return {}
+    families = dict(zip(plain.annotations.workers, map("family {}".format, found.family), strict=True))
+    shares[BY_FAMILY] = shares["dawid_skene with shared errors"] * float(np.exp(found.log_prior))
+    return {BY_FAMILY: {"story": "dawid_skene", "shared_error": True, "worker_families": families}}
 
 
 def by_dependence(fits: Mapping[str, Fitted], weights: pd.Series) -> pd.Series:
@@ -214,6 +241,7 @@ def fit_each(
     checkpoints: CheckpointOptions | None,
     *,
     progress: bool,
+    first: int = 0,
 ) -> tuple[dict[str, T], dict[str, str]]:
     """Fit each story of a set.
 
@@ -224,6 +252,7 @@ def fit_each(
         options: of every story.
         checkpoints: where each story's fits are kept, in folders of their own.
         progress: whether to show a progress bar.
+        first: the number of the first, where others of the set are fitted already.
 
     Returns:
         what `fit_one` made of each story that fits these data, and why the others do not, by name.
@@ -232,12 +261,13 @@ def fit_each(
         ValueError: none of the stories fits these data, with the reason of each.
     """
     kept = CheckpointOptions(None) if checkpoints is None else checkpoints
-    kept.check_new()
+    if not first:
+        kept.check_new()
     fits: dict[str, T] = {}
     left_out: dict[str, str] = {}
     with progress_bar("stories", len(stories), show=progress) as bar:
-        for number, (name, about) in enumerate(stories.items()):
-            bar(number, name)
+        for number, (name, about) in enumerate(stories.items(), first):
+            bar(number - first, name)
             own: dict[str, Any] = {"story": name, **about}
             if options.get("classifier") is not None:
                 own.pop("truth_prior", None)

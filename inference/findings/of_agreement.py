@@ -6,14 +6,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...data.description import count_text
+from ...models.parts.shared_error import families_of
 from ..fitted.beyond_chance import agreement, by_chance
 from ..fitted.dependence import excess_agreement
+from ..fitted.error_families import BY_FAMILY
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .constant_workers import MUCH, constant_workers_of
 from .copies import copying_groups
 from .facts import listed
-from .of_crowd import HELP, crowd_of
+from .of_crowd import HELP, crowd_of, open_question
 from .of_time import changed_agreement
 from .other_reading import gain_of_shared_errors
 from .register import Labels, Said, check
@@ -25,6 +27,7 @@ TOGETHER = 3.5  # standard deviations of the excess of agreement given the label
 CORRELATED = 0.04  # and its share, near the correlation of two workers' errors
 PERHAPS = 1.5  # standard deviations of it, from which shared errors are tried
 BETTER = 3.0  # nats by which they raise the log-posterior where some tasks mislead workers
+CONTRADICTED = 0.1  # share of tasks on which most of two families say different classes, from which it is a warning
 PARTS = ("shared_error", "task_difficulty")  # by which a story allows for it
 
 
@@ -122,6 +125,36 @@ def err_together(of: Fitted) -> Iterator[Said]:
         "'auto' allows for it, and gold labels of some tasks tell how often: cp.estimate(fit, gold)",
         {"z": share / se, "correlation": share, "confidence": confidence},
     )
+
+
+@check("families", "crowd", needs={"average", "workers"})
+def families(of: Posterior) -> Iterator[Said]:
+    """Families of workers who err together, found by their agreement, and how often two contradict each other.
+
+    It is said where the story that knows them decides the average (:mod:`.error_families`): which of two families is
+    right where they contradict each other is told by little more than how much each agrees within itself.
+    """
+    if (crowd := crowd_of(of)) is None or crowd.knows_names or of.weights.get(BY_FAMILY, 0.0) <= PROBABLE:
+        return
+    fitted = of.members[BY_FAMILY]
+    given = fitted.annotations.of_classes()
+    names = families_of(fitted.model.hyperparameters, given.workers)
+    family = np.unique([names[worker] for worker in given.workers], return_inverse=True)[1]
+    worker = np.asarray(given.worker)
+    groups = [np.intersect1d(worker, np.flatnonzero(family == f)) for f in range(family.max() + 1)]
+    groups = sorted((group for group in groups if len(group)), key=len, reverse=True)
+    workers = [[given.workers[j] for j in group.tolist()] for group in groups]
+    votes = np.stack([given.rows(np.isin(worker, group)).votes() for group in groups[:2]])
+    is_most = votes == votes.max(-1, keepdims=True)
+    share = float((~is_most.all(0).any(-1)).sum() / max(votes.any(-1).all(0).sum(), 1))
+    more = f"; and {len(workers) - 2} more" if len(workers) > 2 else ""
+    yield open_question(
+        f"which workers are right where their families contradict each other: given the labels they agree more within "
+        f"{len(workers)} families than between them ({'; '.join(map(listed, workers[:2]))}{more}), and most of the two "
+        f"largest give different classes to {share:.0%} of the tasks that both annotated",
+        families=workers,
+        contradicted=share,
+    )._replace(severity="warning" if share >= CONTRADICTED else "note")
 
 
 @check("constant_workers", "crowd", needs={"workers"})

@@ -76,14 +76,11 @@ def excess_agreement(annotations: Annotations, posterior: np.ndarray) -> tuple[f
         annotations: of named workers.
         posterior: probabilities of the labels, ``(N, K)``.
     """
-    annotations = of_each_question(annotations.of_classes())
-    n_tasks, n_classes = annotations.n_tasks, annotations.n_classes
-    counts = expected_counts(annotations, annotations.label, np.asarray(posterior, dtype=float))
-    counts += diagonal_concentration(n_classes, RIGHT)
-    task, worker, label = sampled(first_annotations(annotations), n_tasks, PRODUCTS / n_classes**3)
+    n_classes = np.shape(posterior)[1]
+    task, worker, label, rows = given_labels(annotations, posterior, PRODUCTS / n_classes**3)
     begins = np.flatnonzero(np.diff(task, prepend=-1))  # of each task that is looked at
     of_these, worker = np.unique(worker, return_inverse=True)
-    rows = counts[of_these] / counts[of_these].sum(-1, keepdims=True)
+    rows = rows[of_these]
 
     def of_pairs(values: np.ndarray) -> np.ndarray:
         """Return by task the sum over pairs of annotations of the inner product of their values ``(A', ...)``."""
@@ -102,3 +99,23 @@ def excess_agreement(annotations: Annotations, posterior: np.ndarray) -> tuple[f
     if most.sum() < 1e-9 or variance.sum() < 1e-9:
         return 0.0, np.inf
     return float(excess.sum() / most.sum()), float(np.sqrt(variance.sum()) / most.sum())
+
+
+def given_labels(
+    annotations: Annotations, posterior: np.ndarray, n_most: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the task, worker and label of first annotations, and each worker's shares of labels given the true one.
+
+    Args:
+        annotations: of named workers.
+        posterior: probabilities of the labels, ``(N, K)``.
+        n_most: annotations at the most; of more a sample of the tasks.
+
+    Returns:
+        ``(A',)`` three times, sorted by task, and ``(J, K, K)``.
+    """
+    annotations = of_each_question(annotations.of_classes())
+    counts = expected_counts(annotations, annotations.label, np.asarray(posterior, dtype=float))
+    counts += diagonal_concentration(annotations.n_classes, RIGHT)
+    task, worker, label = sampled(first_annotations(annotations), annotations.n_tasks, n_most)
+    return task, worker, label, counts / counts.sum(-1, keepdims=True)

@@ -1,0 +1,107 @@
+"""Families of workers who err together: found where there are some, and what auto makes of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.inference.fitted.dependence import excess_agreement
+from crowdppl.inference.fitted.error_families import BY_FAMILY, _log_prior, error_families, pair_excess
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
+
+
+def judges(seed, *, sizes=(3, 3), follow=0.6, n_tasks=300, n_classes=2):
+    """Return annotations with gold labels by families of judges, right in .8, who say in a share what it would say."""
+    rng = np.random.default_rng(seed)
+    family = np.repeat(np.arange(len(sizes)), sizes)
+    truth = rng.integers(0, n_classes, n_tasks)
+
+    def given(n):
+        wrong = (truth[:, None] + rng.integers(1, n_classes, (n_tasks, n))) % n_classes
+        return np.where(rng.random((n_tasks, n)) < 0.8, truth[:, None], wrong)
+
+    common = given(len(sizes))[:, family]
+    label = np.where(rng.random((n_tasks, len(family))) < follow, common, given(len(family)))
+    task, worker = np.indices(label.shape)
+    frame = pd.DataFrame({"task": task.ravel(), "worker": worker.ravel(), "label": label.ravel()})
+    frame["label"] = frame["label"].map("abcd".__getitem__)
+    return cp.Annotations.from_frame(frame).with_gold({t: "abcd"[k] for t, k in enumerate(truth.tolist())})
+
+
+def found_of(annotations):
+    fit = cp.fit("dawid_skene", annotations.without_gold(), progress=False)
+    return error_families(fit.annotations, fit.posterior)
+
+
+def partitions(n):
+    """Every partition of n workers, as families numbered in the order of their first."""
+    found = [[0]]
+    for _ in range(n - 1):
+        found = [[*cut, family] for cut in found for family in range(max(cut) + 2)]
+    return found
+
+
+def test_the_partitions_of_all_workers_have_the_probability_one():
+    assert len(partitions(5)) == 52
+    np.testing.assert_allclose(sum(np.exp(_log_prior(np.array(cut))) for cut in partitions(5)), 1.0)
+
+
+def test_the_excess_of_all_pairs_together_is_that_of_the_crowd():
+    data = judges(0, n_classes=3).without_gold()
+    posterior = cp.fit("one_coin", data, progress=False).posterior
+    pairs = np.triu_indices(6, 1)
+    excess, variance, most = (of_pairs[pairs].sum() for of_pairs in pair_excess(data, posterior))
+    np.testing.assert_allclose((excess / most, np.sqrt(variance) / most), excess_agreement(data, posterior), rtol=1e-5)
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (2, 4), (3, 3, 3)])
+def test_families_are_found(sizes):
+    family = found_of(judges(1, sizes=sizes)).family
+    groups = np.split(family, np.cumsum(sizes)[:-1])
+    assert [len(set(group.tolist())) for group in groups] == [1] * len(sizes)
+    assert len(set(family.tolist())) == len(sizes)
+
+
+def test_hardly_any_crowd_of_independent_judges_has_families():
+    # Each of them would cost a fit, and nothing else: the log-posteriors decide.
+    assert sum(found_of(judges(seed, sizes=(6,), follow=0.0)) is not None for seed in range(8)) <= 1
+
+
+def test_workers_who_annotate_nothing_and_crowds_that_cannot_tell_are_no_obstacle():
+    data = judges(1).without_gold()
+    posterior = cp.fit("dawid_skene", data, progress=False).posterior
+    lacking = data.rows(np.asarray(data.worker) != 5)
+    assert len(error_families(lacking, posterior).family) == 6
+    few = judges(1, n_tasks=15).without_gold()
+    assert error_families(few, np.full((15, 2), 0.5)) is None
+
+
+def test_auto_takes_no_family_for_the_truth_and_says_that_they_contradict_each_other():
+    for seed in range(2):
+        annotations = judges(seed)
+        gold, votes = np.asarray(annotations.gold), annotations.votes()
+        fit = cp.fit("auto", annotations.without_gold(), progress=False)
+        most = votes == votes.max(1, keepdims=True)
+        by_votes = (most[np.arange(len(gold)), gold] / most.sum(1)).mean()
+        one, by_family = (
+            (np.asarray(each.posterior).argmax(1) == gold).mean()
+            for each in (fit.fits["dawid_skene with shared errors"], fit)
+        )
+        assert one < by_votes - 0.03  # one impression for all takes what a family says for the truth
+        assert by_family > by_votes - 0.02
+        assert fit.weights[BY_FAMILY] > 0.5
+        (finding,) = [each for each in fit.findings.warnings if each.code == "families"]
+        assert sorted(map(sorted, finding.values["families"])) == [[0, 1, 2], [3, 4, 5]]
+        of_family = [votes_of(annotations, range(3)), votes_of(annotations, range(3, 6))]
+        np.testing.assert_allclose(finding.values["contradicted"], (of_family[0] != of_family[1]).mean())
+
+
+def votes_of(annotations, workers):
+    return annotations.rows(np.isin(annotations.worker, list(workers))).votes().argmax(1)
+
+
+def test_a_crowd_without_families_is_told_of_none():
+    fit = cp.fit("auto", judges(0, sizes=(6,), follow=0.0).without_gold(), progress=False)
+    assert fit.weights.get(BY_FAMILY, 0.0) == 0.0
+    assert not [each for each in fit.findings if each.code == "families"]

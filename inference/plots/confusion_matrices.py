@@ -20,6 +20,7 @@ from .shown_workers import most_annotations, positions, scores_of, which_workers
 from .style import COLOURS, TITLE, colour_bar, columns, given_axes, ink, new_grid, share, short, signed
 
 LINE = 29  # letters that fit above a small matrix
+FEW = 5  # classes up to which a matrix is small
 MAX_CELLS = 10  # classes up to which the cells hold numbers
 MAX_NAMES = 24  # classes up to which all are named on an axis
 NEAR = 1  # distance of the next class
@@ -31,7 +32,7 @@ def plot_confusions(
     fit: Posterior,
     *,
     workers: Any = None,
-    max_workers: int = 20,
+    max_workers: int | None = None,
     by: Literal["annotations", "accuracy"] = "annotations",
     interval: float = INTERVAL,
     axes: Any = None,
@@ -50,7 +51,8 @@ def plot_confusions(
     Args:
         fit: a fit, or a stack of fits, of annotations that name their workers (J workers, K classes).
         workers: ids of the workers to show, one or several, in this order; by default those that `by` says.
-        max_workers: how many to show at the most where `workers` does not say which.
+        max_workers: how many to show at the most where `workers` does not say which; by default 20, and two rows of
+            matrices with more than five columns: 6 workers, or 8 where the cells hold no numbers.
         by: ``"annotations"`` for the workers with the most annotations; ``"accuracy"`` for three matrices, of the best
             worker, of the worst, and of the average annotation.
         interval: mass of the equal-tailed credible intervals, between 0 and 1.
@@ -80,13 +82,15 @@ def plot_confusions(
             raise ValueError("by='accuracy' chooses the workers itself; leave out workers=")
         return _draw_extremes(fit, scores, interval, given_axes(axes, ax, 3, "3 confusion matrices"))
     given = given_axes(axes, ax, None, "workers")
-    limit = max_workers if given is None else min(max_workers, len(given))
+    categories = fit.annotations.verdicts().categories
+    limit = _most(len(categories)) if max_workers is None else max_workers
+    limit = limit if given is None else min(limit, len(given))
     shown = most_annotations(scores, limit) if workers is None else positions(fit.annotations.workers, workers)
     return draw_confusions(
         fit.confusion_draws[:, :, shown],
         [_title(scores.iloc[j]) for j in shown],
         fit.annotations.classes,
-        categories=fit.annotations.verdicts().categories,
+        categories=categories,
         distance=fit.annotations.kind.distance(fit.annotations.n_classes),
         possible=_possible(fit.annotations),
         around=fit.with_uncertainty.confusion_draws[:, :, shown],
@@ -261,9 +265,19 @@ def draw_confusions(
     return drawn
 
 
+def _widest(n_classes: int) -> int:
+    """How many heat maps stand side by side at the most."""
+    return 5 if n_classes <= FEW else 3 if n_classes <= MAX_CELLS else 4
+
+
+def _most(n_classes: int) -> int:
+    """How many heat maps a figure has by default: no more than are seen without scrolling far."""
+    return (4 if n_classes <= FEW else 2) * _widest(n_classes)
+
+
 def _n_columns(n_matrices: int, n_classes: int) -> int:
     """In how many columns the heat maps stand."""
-    widest = 5 if n_classes <= 5 else 3 if n_classes <= MAX_CELLS else 4
+    widest = _widest(n_classes)
     return n_matrices if n_matrices <= widest else min(widest, int(np.ceil(np.sqrt(n_matrices))) + 1)
 
 
@@ -288,7 +302,7 @@ def _part_the_far(ax: Axes, is_far: np.ndarray) -> None:
 
 def _write_cells(ax: Axes, means: np.ndarray, bounds: np.ndarray | None, blank: np.ndarray) -> None:
     """Write each probability into its cell, and the bounds of its interval below it; nothing where it is blank."""
-    large, small = (9.0, 6.3) if len(means) <= 5 else (8.0, 5.8)
+    large, small = (9.0, 7.0) if len(means) <= FEW else (8.5, 6.8)
     for (k, given), p in np.ndenumerate(means):
         if blank[k, given]:
             continue

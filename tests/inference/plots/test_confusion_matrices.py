@@ -179,3 +179,16 @@ def test_a_worker_without_annotations_has_what_the_prior_says():
     assert ax.get_title() == "same: 0 annotations\nwhat the prior says"
     assert "its annotations are left out" in fit.workers.loc["same", "reason"]
     assert plot_confusions(fit, workers="a")[0].get_title().startswith("a: 60 annotations\naccuracy ")
+
+
+@pytest.mark.parametrize(("n_classes", "n_shown"), [(5, 12), (7, 6), (12, 8)])
+def test_matrices_of_many_classes_are_two_rows_whose_intervals_stand_in_their_cells(crowd_fit, n_classes, n_shown):
+    axes = plot_confusions(crowd_fit(12, [f"c{k}" for k in range(n_classes)]))
+    assert len(axes) == n_shown
+    figure = axes[0].figure
+    figure.canvas.draw()
+    width, height = figure.get_size_inches()
+    assert height < width
+    side = axes[0].get_window_extent().width / n_classes
+    assert all(text.get_window_extent().width < side for text in axes[0].texts)
+    assert bool(axes[0].texts) == (n_classes <= 10)

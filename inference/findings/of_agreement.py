@@ -7,7 +7,7 @@ import numpy as np
 
 from ...data.description import count_text
 from ...models.parts.shared_error import families_of
-from ..fitted.beyond_chance import agreement, by_chance
+from ..fitted.beyond_chance import agreement, by_chance, parties
 from ..fitted.dependence import excess_agreement
 from ..fitted.error_families import BY_FAMILY
 from ..fitted.fitted import Fitted
@@ -22,6 +22,7 @@ from .register import Labels, Said, check
 
 BY_CHANCE, CLEARLY = 2.0, 3.0  # standard deviations from which agreement is beyond chance, and clearly so
 NO_MORE = 0.1  # correlation of two workers that is ruled out, by its upper limit of two standard deviations
+CONTRADICT = -5.0  # standard deviations of the agreement of two parties, from which they are no chance
 PROBABLE = 0.5  # that workers look at no task, from which it is warned of few annotations too
 TOGETHER = 3.5  # standard deviations of the excess of agreement given the labels, beyond which workers err together
 CORRELATED = 0.04  # and its share, near the correlation of two workers' errors
@@ -37,7 +38,8 @@ def no_agreement(of: Labels) -> Iterator[Said]:
 
     A warning where there are annotations enough to have seen a correlation of two workers of a tenth, or where it
     is more probable than not that nobody looked (:func:`.by_chance`); a note where there are too few to tell, or
-    where such a correlation is ruled out and the agreement may be by chance still. Warned are 100 of 100 crowds that
+    where such a correlation is ruled out and the agreement may be by chance still. Two parties who contradict each
+    other agree in all as if by chance, too, and are noted as such (:func:`.parties`). Warned are 100 of 100 crowds that
     guess (250 tasks × 5 of 2, 3 and 5 classes and of one frequent class, and 50 × 4), and none of 120 healthy ones
     (``benchmarks/findings.py``).
     """
@@ -63,6 +65,14 @@ def no_agreement(of: Labels) -> Iterator[Said]:
     of_each = "" if asked is None else " of each question"
     if found.z >= BY_CHANCE:
         yield Said(f"workers agree on a task hardly more than by chance: {figures}", HELP, values, severity="note")
+    elif (apart := parties(of.annotations).between) < CONTRADICT:
+        yield Said(
+            "two parties of workers contradict each other, so that workers agree on a task no more than by chance in "
+            f"all: {figures}. Between the parties it is {apart:+.0f} standard deviations; labels follow one of them",
+            HELP,
+            values | {"between": apart},
+            severity="note",
+        )
     elif upper < NO_MORE or by_chance(of.annotations) > PROBABLE:
         yield Said(
             f"workers agree on a task no more than if none of them looked at it: {figures}. The labels are said to be "

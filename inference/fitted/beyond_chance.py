@@ -77,6 +77,19 @@ class BeyondChance(NamedTuple):
     votes: np.ndarray
 
 
+class Parties(NamedTuple):
+    """Pairs of workers who agree with or contradict each other, in standard deviations of workers who look at no task.
+
+    Args:
+        z: of the largest eigenvalue of the matrix of the pairs' excesses, above chance.
+        between: of the sum of the excesses between the two parties that its eigenvector has, by its sign; negative
+            where they contradict each other.
+    """
+
+    z: float
+    between: float
+
+
 def of_each_question(annotations: Annotations) -> Annotations:
     """The annotations by worker and question, since classes may be rare on one question and frequent on another."""
     asked = annotations.question is not None and not isinstance(annotations.workers, Units)
@@ -152,7 +165,7 @@ def by_chance(annotations: Annotations) -> float:
     s, se = found.share, found.share_se
     looked = (1 - PARTIES) * _times_as_likely(s / se, 1 / se)
     if looked < CLEARLY:
-        looked += PARTIES * _times_as_likely(parties(annotations), FARTHEST)
+        looked += PARTIES * _times_as_likely(parties(annotations).z, FARTHEST)
     odds = BY_CHANCE / (1 - BY_CHANCE) / max(looked, 1e-300)
     return float(odds / (1 + odds))
 
@@ -164,8 +177,9 @@ def _times_as_likely(z: float, most: float) -> float:
     return within * np.sqrt(2 * np.pi) * float(np.exp(min(z**2, 1000.0) / 2))
 
 
-def parties(annotations: Annotations) -> float:
-    """Return by how much pairs of workers agree with or contradict each other, in standard deviations of chance.
+@once
+def parties(annotations: Annotations) -> Parties:
+    """Return by how much pairs of workers agree with or contradict each other.
 
     Ordered classes are compared by their values. Of many workers those with the most annotations are compared.
 
@@ -203,16 +217,20 @@ def parties(annotations: Annotations) -> float:
     variance *= by_pair(np.ones(len(task)))
     scale = np.where(variance > 1e-9, 1 / np.sqrt(np.maximum(variance, 1e-9)), 0.0)
 
-    def largest(label: np.ndarray) -> float:
+    def found(label: np.ndarray) -> tuple[float, float]:
         excess = scale * sum(by_pair(column[label] - (own @ column)[worker]) for column in columns.T)
         if len(most) < BY_LANCZOS or not excess.any():
-            return float(np.linalg.eigvalsh(excess)[-1])
-        return float(eigsh(excess, k=1, which="LA", tol=1e-3, v0=np.ones(len(most)), return_eigenvectors=False)[0])
+            values, vectors = np.linalg.eigh(excess)
+        else:
+            values, vectors = eigsh(excess, k=1, which="LA", tol=1e-3, v0=np.ones(len(most)))
+        one = vectors[:, -1] > 0
+        return float(values[-1]), float(excess[np.ix_(one, ~one)].sum())
 
     rng = np.random.default_rng(0)
-    by_chance = np.array([largest(label[np.lexsort((rng.random(len(label)), worker))]) for _ in range(SHUFFLES)])
-    z = (largest(label) - by_chance.mean()) / max(by_chance.std(ddof=1), 1e-9)
-    return float((np.cbrt(SKEWED * z / 2 + 1) - 1) * 6 / SKEWED + SKEWED / 6)  # Wilson & Hilferty 1931
+    shuffled = np.array([found(label[np.lexsort((rng.random(len(label)), worker))]) for _ in range(SHUFFLES)])
+    z, between = (found(label) - shuffled.mean(0)) / np.maximum(shuffled.std(0, ddof=1), 1e-9)
+    z = (np.cbrt(SKEWED * z / 2 + 1) - 1) * 6 / SKEWED + SKEWED / 6  # Wilson & Hilferty 1931
+    return Parties(float(z), float(between))
 
 
 def sampled(given: FirstAnnotations, n_tasks: int, most: float) -> FirstAnnotations:

@@ -89,6 +89,20 @@ def test_workers_who_guess_are_said_with_their_figures(shape):
     assert f"{said[0].values['confidence']:.0%}" in said[0].text
 
 
+def test_parties_who_contradict_each_other_are_not_said_to_guess():
+    """Of 15 workers seven say the other class in most of their annotations: in all they agree by chance."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 2, 500)
+        right = rng.random((500, 15)) < np.where(np.arange(15) < 8, 0.8, 0.2)
+        given = np.where(
+            rng.random(right.shape).argsort(1) < 6, np.where(right, truth[:, None], 1 - truth[:, None]), -1
+        )
+        finding = by_votes(cp.Annotations.from_matrix(given, classes=[0, 1]))["no_agreement"]
+        assert finding.severity == "note"
+        assert finding.values["between"] < -5
+
+
 def test_of_few_annotations_there_is_a_warning_where_they_speak_for_chance_and_else_a_note():
     rng = np.random.default_rng(0)
     crowds = [cp.Annotations.from_matrix(rng.integers(0, 2, (40, 4))) for _ in range(40)]

@@ -26,7 +26,8 @@ def two_parties(seed=0):
 def test_workers_who_draw_their_annotations_look_at_no_task(shape):
     found = [by_chance(drawn(shape, seed)) for seed in range(10)]
     assert np.mean(found) > 0.6
-    assert max(abs(parties(drawn(shape, seed))) for seed in range(10)) < 4
+    assert max(abs(parties(drawn(shape, seed)).z) for seed in range(10)) < 4
+    assert max(abs(parties(drawn(shape, seed)).between) for seed in range(10)) < 4
 
 
 @pytest.mark.parametrize("shape", [name for name in HEALTHY if name != "thin"])
@@ -35,7 +36,8 @@ def test_workers_of_healthy_crowds_look(shape):
 
 
 def test_two_parties_who_agree_no_more_than_by_chance_look():
-    assert parties(two_parties()) > 8
+    assert parties(two_parties()).z > 8
+    assert parties(two_parties()).between < -8
     assert by_chance(two_parties()) < 1e-6
 
 
@@ -56,7 +58,7 @@ def test_parties_are_as_far_from_chance_as_their_largest_eigenvalue_is_from_that
     annotations = cp.Annotations.from_matrix(given, classes=[0, 1])
     expected = (largest(given) - shuffled.mean()) / shuffled.std()
     # a hundred orders have an error of 7 % in their deviation; skewness takes 15 % off 3 standard deviations
-    assert parties(annotations) == pytest.approx(expected, rel=0.3)
+    assert parties(annotations).z == pytest.approx(expected, rel=0.3)
     assert abs(agreement(annotations).z) < 2
     assert by_chance(annotations) < 0.5
     assert (
@@ -65,13 +67,21 @@ def test_parties_are_as_far_from_chance_as_their_largest_eigenvalue_is_from_that
     )
 
 
+def test_workers_who_copy_a_guess_are_no_parties_that_contradict_each_other():
+    guessed = np.random.default_rng(0).integers(0, 2, (200, 10))
+    guessed[:, 1] = guessed[:, 0]
+    found = parties(cp.Annotations.from_matrix(guessed, classes=[0, 1]))
+    assert found.z > 4
+    assert found.between > -4
+
+
 @pytest.mark.parametrize("n_workers", [2, 3, 60])
 def test_parties_are_looked_for_among_few_workers_and_many(n_workers):
     rng = np.random.default_rng(0)
     guessed = rng.integers(0, 2, (40, n_workers))
-    assert abs(parties(cp.Annotations.from_matrix(guessed, classes=[0, 1]))) < 3
+    assert abs(parties(cp.Annotations.from_matrix(guessed, classes=[0, 1])).z) < 3
     against = np.where(np.arange(n_workers) < n_workers / 2, guessed[:, :1], 1 - guessed[:, :1])
-    assert parties(cp.Annotations.from_matrix(against, classes=[0, 1])) > 3
+    assert parties(cp.Annotations.from_matrix(against, classes=[0, 1])).z > 3
 
 
 def test_judges_on_scales_of_their_own_of_whom_one_turns_it_around_are_seen_by_the_values_of_ordered_classes():
@@ -80,7 +90,7 @@ def test_judges_on_scales_of_their_own_of_whom_one_turns_it_around_are_seen_by_t
     means, spreads = np.array([5.5, 8.0, 3.5, 5.5]), np.array([1.5, 1.0, 0.8, -1.5])
     scores = np.clip(np.round(means + spreads * (quality + 0.6 * rng.normal(size=(100, 4)))), 1, 10).astype(int)
     ordered, nominal = (cp.Annotations.from_matrix(scores, ordered=order) for order in (True, False))
-    assert parties(ordered) > 8 > 4 > parties(nominal)
+    assert parties(ordered).z > 8 > 4 > parties(nominal).z
     assert by_chance(ordered) < 1e-6
 
 

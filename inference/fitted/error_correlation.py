@@ -46,9 +46,16 @@ NUMBERS = 2e6  # annotations in all of these draws, about
 LOOKED_AT = 250_000  # annotations; of more a sample of the tasks
 
 
-BLIND = "; this story lets workers err independently of each other, and is nearly blind to errors that they share: "
-OF_CLASSES = "give shared_error=True, and worker_families={worker: family, …} where some share them among themselves"
-OF_LEVELS = "fit score_factor"
+BLIND = "; {} independently of each other, and {} nearly blind to errors that they share: "
+OF_CLASSES = (
+    BLIND.format("this story lets workers err", "is")
+    + "give shared_error=True, and worker_families={worker: family, …} where some share them among themselves"
+)
+OF_LEVELS = BLIND.format("this story lets workers err", "is") + "fit score_factor"
+OF_AVERAGE = (
+    BLIND.format("the stories that have weight let workers err", "are")
+    + "gold labels tell, by cp.error_correlation(fit, gold)"
+)
 ALLOWED = (
     "the labels allow for errors of two workers on one task that correlate by {correlation:.3f}: with these "
     "{n_workers} workers would count like {n_effective:.1f} independent ones. Annotations alone hardly tell whether "
@@ -74,7 +81,7 @@ class ErrorCorrelation:
         sees_shared: whether the labels are known, or of a story whose workers may err together; another story is nearly
             blind to it.
         is_known: whether the true labels are known.
-        of_levels: whether annotations are levels of another truth.
+        blind: what is to be said of a story that is nearly blind to errors that workers share.
     """
 
     correlation: float
@@ -85,7 +92,7 @@ class ErrorCorrelation:
     by_worker: pd.DataFrame
     sees_shared: bool = True
     is_known: bool = True
-    of_levels: bool = False
+    blind: str = ""
 
     def __str__(self) -> str:
         if self.sees_shared and not self.is_known:
@@ -94,7 +101,7 @@ class ErrorCorrelation:
         return (
             f"errors of two workers on one task correlate by {self.correlation:.3f}: {self.n_workers} workers count "
             f"like {self.n_effective:.1f} independent ones ({low:.1f}–{high:.1f})"
-            + ("" if self.is_known else BLIND + (OF_LEVELS if self.of_levels else OF_CLASSES))
+            + ("" if self.is_known else self.blind)
         )
 
     __repr__ = __str__
@@ -149,14 +156,17 @@ def _error_correlation(
             raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}, or a fit")
         truths, sees_shared, is_told = np.asarray(known.gold)[None, chosen], True, True
     else:
-        truths = _drawn(np.asarray(source.posterior, dtype=float)[chosen], rng, n_draws)
+        # without the votes' share and misled tasks, which an average's labels allow for and no worker's errors made
+        labels = source if isinstance(source, Fitted) or source.rule is not None else source.allowing_for(0.0)
+        truths = _drawn(np.asarray(labels.posterior, dtype=float)[chosen], rng, n_draws)
         if (truths == truths[0]).all():
             truths = truths[:1]
         is_told = bool(
             (told_label(annotations) >= 0)[np.bincount(annotations.task, minlength=annotations.n_tasks) > 0].all()
         )
         sees_shared = is_told or source.shares_errors
-    scored, annotations = annotations.scored, annotations.of_classes()
+    blind = OF_AVERAGE if isinstance(source, Posterior) else OF_LEVELS if annotations.scored else OF_CLASSES
+    annotations = annotations.of_classes()
     if not chosen.all():
         annotations = some_tasks(annotations, chosen)
     seen = _Seen.of(annotations, truths)
@@ -182,7 +192,7 @@ def _error_correlation(
     )
     count, low, high = (float(n * values[0]) for values in effective)
     return ErrorCorrelation(
-        float(correlation[0][0]), n, count, (low, high), each["error_correlation"], each, sees_shared, is_told, scored
+        float(correlation[0][0]), n, count, (low, high), each["error_correlation"], each, sees_shared, is_told, blind
     )
 
 

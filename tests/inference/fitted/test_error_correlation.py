@@ -169,3 +169,12 @@ def test_tasks_that_look_alike_count_as_they_do_one_by_one(monkeypatch, known):
     assert min(sizes) < annotations.n_rows / 50 < max(sizes) == annotations.n_rows
     pd.testing.assert_frame_equal(once.by_worker, one_by_one.by_worker)
     np.testing.assert_allclose(once.interval, one_by_one.interval)
+
+
+def test_votes_and_misled_tasks_that_an_average_allows_for_are_no_errors_that_workers_share():
+    annotations, _, _ = crowd(0.0, n_tasks=400)
+    fit = cp.fit("auto", annotations, stories=["dawid_skene", "one_coin"], votes=0.5, misled=0.2, progress=False)
+    found, without = cp.error_correlation(fit), cp.error_correlation(fit.fits["dawid_skene"])
+    assert found.correlation == pytest.approx(without.correlation, abs=0.02)
+    assert "shared_error=True" not in str(found)
+    assert "shared_error=True" in str(without)

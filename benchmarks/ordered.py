@@ -1,8 +1,8 @@
 """Ordered classes: stories and priors of the truth on real and simulated crowds, beside votes and the mean score.
 
-The simulated crowds are of no story here: tasks have places on a line, not only classes, and workers use a scale of
-their own, so that the middle class is overused as in real ones. The prior of the truth is chosen for each dataset by
-the others.
+The simulated crowds are of no story here: tasks have places on a line, not only classes. In half of them workers use a
+scale of their own, so that the middle class is overused as in some real ones, and in the others they know where the
+classes end. The prior of the truth is chosen for each dataset by the others.
 """
 
 import warnings
@@ -17,6 +17,7 @@ from support.report import Report
 
 import crowdppl as cp
 from crowdppl.inference.comparison.default_set import ORDERED_STORY, auto
+from crowdppl.inference.fitted.posterior import fitted_of
 
 SHAPES = {
     "even": lambda classes: np.ones(classes),
@@ -37,8 +38,13 @@ PRIORS = {
     "smooth learned": cp.SmoothPrevalence(None),
     "even": "uniform",
 }
-SHARES = {"without": 0.0, "0.25": 0.25, "0.5": 0.5, "0.75": 0.75}
-"""Of graded_response with a smooth prevalence in the default set of stories."""
+SHARES = {
+    f"{scale}, {share}": (scale, share)
+    for scale in (0.1, 0.5, 1.0)
+    for share in (0.0, 0.5, 0.75, 0.9)
+    if share or scale < 0.2
+}
+"""Of graded_response in the default set of stories, with the scale of its smooth prevalence before."""
 CHOSEN_FOR = ("ordinal_dawid_skene", "graded_response")
 MEASURES = ("accuracy", "mae", "log_score", "spearman")
 
@@ -126,15 +132,20 @@ def of_mean(shares: np.ndarray, gold: np.ndarray) -> dict[str, float]:
 
 
 def compare_shares(report: Report, crowds: dict[str, tuple[cp.Annotations, np.ndarray]]) -> None:
-    """Scores of ``cp.fit("auto")`` by the share of the ordinal story, and what the others would choose by log-score."""
+    """Scores of ``cp.fit("auto")`` by the ordinal story's prior and share, and what the others choose by log-score."""
     rows = []
     for name, (annotations, gold) in crowds.items():
         known, average = gold >= 0, auto(annotations, progress=False)
         others = average.weights.drop(ORDERED_STORY)
-        for title, share in SHARES.items():
+        of_scales = {
+            scale: cp.fit("graded_response", annotations, truth_prior=cp.SmoothPrevalence(scale), progress=False)
+            for scale in dict.fromkeys(scale for scale, _ in SHARES.values())
+        }
+        for title, (scale, share) in SHARES.items():
             weights = others / others.sum() * (1 - share)
             weights = pd.concat([weights, pd.Series({ORDERED_STORY: share})]).reindex(average.weights.index)
-            posterior = np.asarray(replace(average, weights=weights).posterior)
+            members = {**average.members, ORDERED_STORY: fitted_of(of_scales[scale])}
+            posterior = np.asarray(replace(average, members=members, weights=weights).posterior)
             data = name.partition(" #")[0]
             rows.append({"data": data, "share": title} | measured(posterior[known], gold[known], annotations))
     means = pd.DataFrame(rows).groupby(["data", "share"], sort=False).mean()
@@ -146,7 +157,7 @@ def compare_shares(report: Report, crowds: dict[str, tuple[cp.Annotations, np.nd
         shown.loc["mean"] = shown.mean()
         shown = shown.map("{:.3f}".format)
         shown["chosen"] = [chosen.get(name, "") for name in shown.index]
-        title = f"auto by the share of {ORDERED_STORY}: {measure}"
+        title = f"auto by the scale of the smooth prevalence of graded_response, and its share: {measure}"
         report.table(title, shown.reset_index(names="data").to_dict("records"))
 
 
@@ -173,28 +184,35 @@ def real(name: str) -> tuple[cp.Annotations, np.ndarray]:
 def simulated() -> dict[str, tuple[cp.Annotations, np.ndarray]]:
     """Crowds of 5 and 7 classes and of every shape, by name."""
     return {
-        f"{classes} classes, {shape} #{seed}": crowd(np.random.default_rng(seed), classes, shape)
+        f"{classes} classes, {shape}{how} #{seed}": crowd(np.random.default_rng(seed), classes, shape, knows=knows)
+        for how, knows in {"": False, ", ends known": True}.items()
         for classes, seeds in SEEDS.items()
         for shape in SHAPES
         for seed in seeds
     }
 
 
-def crowd(rng: np.random.Generator, n_classes: int, shape: str) -> tuple[cp.Annotations, np.ndarray]:
+def crowd(
+    rng: np.random.Generator, n_classes: int, shape: str, *, knows: bool = False
+) -> tuple[cp.Annotations, np.ndarray]:
     """100 tasks × 10 of 38 workers who differ in severity, noise and in how much of the scale they use.
 
     A task's place is standard normal, and its true class where shares of this shape put the place. Workers add their
     severity, of a standard deviation of 0.3, and noise of about 1, use about 0.35 of the line, and cut it evenly.
+    Where they know the ends of the classes, 3 of 8 annotate a task, the noise is about 0.5, and they cut where classes
+    end.
 
     Args:
         rng: of everything.
         n_classes: K.
         shape: of :data:`SHAPES`.
+        knows: whether workers know where classes end.
     """
-    n_tasks, n_workers, per_task = 100, 38, 10
+    n_tasks, n_workers, per_task = (300, 8, 3) if knows else (100, 38, 10)
     shares = SHAPES[shape](n_classes)
     place = rng.normal(size=n_tasks)
-    gold = np.searchsorted(norm.ppf(np.cumsum(shares / shares.sum())[:-1]), place)
+    ends = norm.ppf(np.cumsum(shares / shares.sum())[:-1])
+    gold = np.searchsorted(ends, place)
     used, severity, noise = (
         0.35 * np.exp(rng.normal(0, 0.25, n_workers)),
         rng.normal(0, 0.3, n_workers),
@@ -202,10 +220,11 @@ def crowd(rng: np.random.Generator, n_classes: int, shape: str) -> tuple[cp.Anno
     )
     task = np.repeat(np.arange(n_tasks), per_task)
     worker = np.concatenate([rng.choice(n_workers, per_task, replace=False) for _ in range(n_tasks)])
-    perceived = place[task] + severity[worker] + noise[worker] * rng.normal(size=len(task))
+    perceived = place[task] + severity[worker] + noise[worker] * rng.normal(size=len(task)) * (0.5 if knows else 1)
     halves = norm.ppf((np.cumsum(shares) - shares / 2) / shares.sum())  # of each class's tasks
     middle = np.interp((n_classes - 1) / 2, np.arange(n_classes), halves)  # of the scale, where that of the classes is
-    label = np.searchsorted(norm.ppf(np.arange(1, n_classes) / n_classes), used[worker] * (perceived - middle))
+    evenly = norm.ppf(np.arange(1, n_classes) / n_classes)
+    label = np.searchsorted(ends, perceived) if knows else np.searchsorted(evenly, used[worker] * (perceived - middle))
     frame = pd.DataFrame({"task": task, "worker": worker, "label": label})
     annotations = cp.Annotations.from_frame(frame, ordered=[*range(n_classes)])
     return annotations, gold[np.asarray(annotations.tasks.to_index("task"), dtype=int)]

@@ -49,7 +49,7 @@ ORDERED_STORY = "graded_response with a smooth prevalence"
 ORDERED: dict[str, dict[str, Any]] = {ORDERED_STORY: {"story": "graded_response", "truth_prior": SmoothPrevalence()}}
 """Stories beside :data:`DEFAULT_SET` where more than two classes are ordered: :func:`default_set`."""
 
-ORDERED_SHARE = 0.75
+ORDERED_SHARE = 0.9
 """The weight of :data:`ORDERED` without a look at the annotations: ``benchmarks/ordered.py --shares``."""
 
 DEFAULT_SET_LEVELS: dict[str, dict[str, Any]] = {"score_factor": {}}

@@ -17,7 +17,7 @@ from .derived import derived
 from .truth import ordered_classes
 from .truth_prior import ClassPrior
 
-USUAL, SPREAD = 0.1, 0.5
+USUAL, SPREAD = 0.5, 0.5
 """Median of a scale that is learned, and the standard deviation of its logarithm."""
 
 
@@ -40,7 +40,7 @@ class SmoothPrevalence(ClassPrior):
 
     Args:
         scale: :math:`\sigma`, the standard deviation of the difference of neighbours' log-shares; None to learn it,
-            with :math:`\log \sigma \sim \text{Normal}(\log 0.1, \tfrac12)`.
+            with :math:`\log \sigma \sim \text{Normal}(\log 0.5, \tfrac12)`.
     """
 
     scale: float | None = USUAL

@@ -266,6 +266,22 @@ def test_the_default_set_has_an_ordinal_story_where_more_than_two_classes_are_or
     assert fit.weights.sum() == pytest.approx(1)
 
 
+def test_of_raters_who_know_the_scale_auto_is_about_as_right_as_the_ordinal_story_with_any_prevalence():
+    """A middle class that is frequent, and that nobody overuses."""
+    found = {"auto": [], "graded_response": []}
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        truth = rng.choice(5, 300, p=[0.05, 0.25, 0.4, 0.23, 0.07])
+        perceived = truth[:, None] + rng.normal(0, 0.25, 6) + rng.normal(0, 0.7, (300, 6))
+        given = np.where(rng.random((300, 6)).argsort(1) < 3, np.clip(perceived.round(), 0, 4).astype(int), -1)
+        rows = [(i, j, given[i, j]) for i, j in zip(*np.nonzero(given >= 0), strict=True)]
+        table = pd.DataFrame(rows, columns=["task", "worker", "label"])
+        ordered = cp.Annotations.from_frame(table, ordered=[*range(5)], gold=dict(enumerate(truth.tolist())))
+        for story, scores in found.items():
+            scores.append(cp.score(cp.fit(story, ordered, progress=False))["accuracy"])
+    assert np.mean(found["auto"]) > np.mean(found["graded_response"]) - 0.05
+
+
 def test_a_truth_prior_that_is_given_is_that_of_the_ordinal_story_too():
     ordered = cp.Annotations.from_frame(GRADES, ordered=True)
     fit = cp.fit("auto", ordered, truth_prior="uniform", progress=False, max_iterations=5)

@@ -37,7 +37,8 @@ def label_then_train(
         annotations: the data, with features of the tasks.
         classifier: as for :func:`crowdppl.fit`.
         soft: whether the classifier learns from the labels' probabilities; else from the most probable class of each
-            task. None for yes after ``"naive_soft"`` and no after everything else, as the papers have it.
+            task. None for yes after ``"naive_soft"`` and ``"smoothed_votes"``, and no after everything else, as in the
+            papers.
         label_options: options of the fit that labels, such as ``{"method": "svi"}``.
         seed: of both steps.
         progress: show a progress bar.

@@ -41,6 +41,9 @@ DL-WC has workers who share the confusion matrix of their cluster (Imamura, Sato
 worker's weights puts the worker into one group.
 """
 
+SOFT = ("naive_soft", "smoothed_votes")
+"""Rules whose shares a classifier learns, and not their most probable class."""
+
 
 def label_by_rule(
     name: str,
@@ -89,7 +92,7 @@ def label_by_rule(
                 "them out, or give classifier="
             )
         return labelled
-    soft = name == "naive_soft"
+    soft = name in SOFT
     training: dict[str, Any] = {"seed": seed, "progress": progress, "checkpoints": checkpoints}
     return trained(labelled, name, classifier, soft=soft, **training, **options)
 
@@ -141,7 +144,7 @@ def label_then_train(
         name = f"{getattr(labels, 'story', 'labels')}, then train"
         if list(labels.annotations.tasks) != list(annotations.tasks):
             raise AnnotationError("the labels are of other tasks than the annotations; give a fit of these annotations")
-    soft = name.startswith("naive_soft") if soft is None else soft
+    soft = name.startswith(SOFT) if soft is None else soft
     probabilities = np.asarray(labels.posterior, dtype=np.float32)
     labelled = ByRule(name, labels.annotations, probabilities)
     kept = checkpoints.within("training")

@@ -40,6 +40,18 @@ def naive_soft(annotations: Annotations) -> np.ndarray:
     return _possible(annotations, annotations.kind.votes(annotations.votes().astype(float)))
 
 
+def smoothed_votes(annotations: Annotations) -> np.ndarray:
+    r"""Return each class's share of the votes of each task and one more, which has all votes' shares: ``(N, K)``.
+
+    .. math:: p_{ik} = \frac{n_{ik} + s_k}{\sum_l n_{il} + 1}, \quad s_k = \frac{\sum_i n_{ik}}{\sum_{il} n_{il}}
+
+    So that one vote for a class is not sure of it.
+    """
+    votes = annotations.votes().astype(float)
+    total = votes.sum()
+    return _possible(annotations, annotations.kind.votes(votes + votes.sum(0) / total if total else votes))
+
+
 def wawa(annotations: Annotations) -> np.ndarray:
     r"""Return the shares of votes that weigh as much as their worker agrees with the majority: ``(N, K)``.
 
@@ -88,5 +100,6 @@ RULES: dict[str, Rule] = {
     "majority_vote": Rule(majority_vote, "The class with the most annotations; ties are shared."),
     "wawa": Rule(wawa, "Majority vote weighted by how often each worker agrees with the majority."),
     "naive_soft": Rule(naive_soft, "Each class's share of a task's annotations, as soft labels."),
+    "smoothed_votes": Rule(smoothed_votes, "The same with one vote more for each task, which has all votes' shares."),
 }
 """The rules by name."""

@@ -1,6 +1,7 @@
 """``cp.fit("auto", …)``: a default set of stories, fitted and averaged with the votes."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -10,9 +11,12 @@ import pandas as pd
 from ...data import Annotations
 from ...data.errors import real_number
 from ...models import SmoothPrevalence, Story, StoryError
+from ..baselines.fit_baseline import fit_baseline
 from ..engines.checkpoints import CheckpointOptions
 from ..engines.progress import progress_bar
 from ..findings.of_copies import families_of_copies
+from ..findings.of_crowd import is_one_sided
+from ..findings.of_labels import lost_class
 from ..fit_story import fit_story, labels_by_one_coin
 from ..fitted.dependence import dependence
 from ..fitted.error_families import BY_FAMILY, error_families
@@ -89,6 +93,10 @@ def auto(
     (:mod:`.misled`). Of both there is less where the annotations are independent given the labels, as the stories say,
     as far as that can be told.
 
+    A story that has lost a class which the votes give to tasks has no weight. Where all have, of workers who give one
+    class each, as labelling functions do whose abstentions are not known, the labels are those of the rule
+    ``"smoothed_votes"``.
+
     Workers who may copy count as one, with a warning, unless `copies` says otherwise, or they are most of a crowd that
     errs together: stories take what a group says that agrees with itself for the truth (:mod:`.of_copies`). With
     ``copies="keep"`` such groups are the families of the story that lets workers share errors.
@@ -147,8 +155,13 @@ def auto(
         )
         fits |= of_families
     if weights == "parts":
-        of_fits = weights_of_parts(fits, shares)
-        of_fits = by_dependence(fits, of_fits) if stories is None else of_fits
+        lost = lost_classes(fits)
+        if len(lost) == len(fits) and only_votes_tell(data := next(iter(fits.values())).annotations, options):
+            return replace(Posterior.of(fit_baseline("smoothed_votes", data)), left_out=left_out | lost)
+        kept = {name: one for name, one in fits.items() if name not in lost} or fits
+        of_fits = weights_of_parts(kept, shares)
+        of_fits = by_dependence(kept, of_fits) if stories is None else of_fits
+        of_fits = of_fits.reindex(pd.Index(list(fits), name="story"), fill_value=0.0)
     elif weights == "equal" or len(fits) == 1:
         of_fits = equal_weights(fits)
     else:
@@ -200,6 +213,23 @@ def by_dependence(fits: Mapping[str, Fitted], weights: pd.Series) -> pd.Series:
     found = weights * (left / left[str(weights.idxmax())]).clip(upper=1.0).reindex(weights.index)
     found = found.where(found >= LEAST * found.sum(), 0.0)
     return (found / found.sum()).rename("weight")
+
+
+def lost_classes(fits: Mapping[str, Fitted]) -> dict[str, str]:
+    """Return the stories whose labels have lost a class (:func:`.lost_class`), by name, with what is said of it."""
+    return {name: "; ".join(said.text for said in found) for name, one in fits.items() if (found := [*lost_class(one)])}
+
+
+def only_votes_tell(annotations: Annotations, options: Mapping[str, Any]) -> bool:
+    """Return whether most workers give one class each, and nothing but annotations tells of the labels.
+
+    Args:
+        annotations: the data, with the evidence that was used.
+        options: of the fits.
+    """
+    told = [annotations.evidence, annotations.prior, annotations.model_scores]
+    told += [options.get(option) for option in ("classifier", "truth_prior")]
+    return annotations.named and all(each is None for each in told) and is_one_sided(annotations)
 
 
 def usual_votes(fits: Mapping[str, Fitted], weights: pd.Series) -> float:

@@ -16,7 +16,7 @@ from ...data.description import count_text
 from ...data.questions import Units
 from ...data.repeats import later_rows
 from .constant_workers import FEWEST as OF_A_HABIT
-from .constant_workers import constant_workers_of
+from .constant_workers import constant_workers
 from .register import Labels, Said, check, once
 
 SAID = "the annotations alone do not tell"
@@ -106,11 +106,9 @@ def below_chance(of: Labels) -> Iterator[Said]:
 def one_class_each(of: Labels) -> Iterator[Said]:
     """Workers of whom each gives one class alone, where abstentions do not count: any labels go with what they give."""
     annotations = of.annotations
-    if crowd_of(of) is None or (annotations.abstains and annotations.informative):
+    if crowd_of(of) is None or not untold_of_one_class(annotations).any():
         return
     one, share = of_one_class_each(annotations)
-    if share <= ONE_SIDED or len(constant_workers_of(of).workers):
-        return
     remedy = (
         "fit without abstentions='uninformative'"
         if annotations.abstains
@@ -124,6 +122,19 @@ def one_class_each(of: Labels) -> Iterator[Said]:
         workers=[annotations.workers[j] for j in np.flatnonzero(one).tolist()],
         share=share,
     )
+
+
+@once
+def is_one_sided(annotations: Annotations) -> bool:
+    """Whether most annotations are by workers who give one class alone, as labelling functions, and no spammers, do."""
+    return of_one_class_each(annotations)[1] > ONE_SIDED and not len(constant_workers(annotations).workers)
+
+
+def untold_of_one_class(annotations: Annotations) -> np.ndarray:
+    """A mask of the workers of whom nothing tells how good they are, ``(J,)``: one class each, and no abstentions."""
+    if (annotations.abstains and annotations.informative) or not is_one_sided(annotations):
+        return np.zeros(annotations.n_workers, bool)
+    return of_one_class_each(annotations)[0]
 
 
 def of_one_class_each(annotations: Annotations) -> tuple[np.ndarray, float]:

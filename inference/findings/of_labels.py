@@ -9,6 +9,7 @@ from ..fitted.averaged_labels import thin_at_mode
 from ..fitted.beyond_chance import agreement
 from ..fitted.fitted import Fitted
 from ..fitted.reversal import reversal_doubt
+from .of_crowd import is_one_sided
 from .register import NEEDS, Labels, Said, check
 
 MUCH = 0.25  # without workers' names: share of the annotations from which a class should be some tasks' label
@@ -26,9 +27,10 @@ def lost_class(of: Any) -> Iterator[Said]:
 
     Where annotations are in memory and their workers are named, a class is lost to which the majority vote gives five
     tasks or more, on which workers agree by more than three standard deviations (:mod:`.beyond_chance`), and of which
-    the labels have less than a tenth of these tasks. Else, by sums over all tasks, one that a quarter of the
-    annotations give. Data so small that the class would have fewer than five tasks say nothing. Warned are none of 120
-    healthy crowds (``benchmarks/findings.py``).
+    the labels have less than a tenth of these tasks. Of workers who give one class each (:func:`.is_one_sided`) no
+    agreement is known, and the vote says enough. Else, by sums over all tasks, one that a quarter of the annotations
+    give. Data so small that the class would have fewer than five tasks say nothing. Warned are none of 120 healthy
+    crowds (``benchmarks/findings.py``).
     """
     if NEEDS["workers"](of):
         yield from _of_agreement(of)
@@ -39,11 +41,14 @@ def lost_class(of: Any) -> Iterator[Said]:
 def _of_agreement(of: Any) -> Iterator[Said]:
     found, tasks = agreement(of.annotations), np.asarray(of.posterior, float).sum(0)
     classes, votes, z = list(of.annotations.classes), found.votes, found.z_by_class
-    for k in np.flatnonzero((votes >= ENOUGH) & (z > AGREES) & (tasks < LEFT * votes)).tolist():
+    if one_sided := is_one_sided(of.annotations):
+        given = of.annotations.votes()
+        votes = (of.annotations.kind.majority(given) * (given.sum(1) > 0)[:, None]).sum(0)
+    for k in np.flatnonzero((votes >= ENOUGH) & (one_sided | (z > AGREES)) & (tasks < LEFT * votes)).tolist():
+        agree = "" if one_sided else f" workers agree on it by {z[k]:.1f} standard deviations more than by chance,"
         yield Said(
-            f"the labels have lost the class {classes[k]!r}: the majority vote gives it {votes[k]:.0f} tasks, workers "
-            f"agree on it by {z[k]:.1f} standard deviations more than by chance, and by the labels {tasks[k]:.1f} "
-            "tasks are of it",
+            f"the labels have lost the class {classes[k]!r}: the majority vote gives it {votes[k]:.0f} tasks,{agree} "
+            f"and by the labels {tasks[k]:.1f} tasks are of it",
             REMEDY,
             {"class": classes[k], "tasks_of_votes": votes[k], "tasks": tasks[k], "z": z[k]},
         )

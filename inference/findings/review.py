@@ -33,6 +33,8 @@ who contradict them are as good as those whom they follow, and only the reasons 
 
 Who chooses the tasks, as a labelling function does that gives its class where its rule applies, has the habit of the
 crowd's shares, and is none of the fourth kind: what is given says something where it is right more often than these.
+Where most give one class each and abstentions are not known, or count for nothing, nothing tells how good these are
+(:func:`.untold_of_one_class`): none of them is reviewed.
 """
 
 from collections.abc import Hashable, Iterator
@@ -51,6 +53,7 @@ from ..fitted.posterior import Posterior
 from .constant_workers import CHOOSES, NEARLY, constant_workers_of
 from .facts import listed
 from .look import findings
+from .of_crowd import untold_of_one_class
 from .of_time import date_text
 from .register import once
 
@@ -58,6 +61,7 @@ SAYS_NOTHING = "says next to nothing of the true class"
 BELOW_CHANCE = "is right less often than by guessing"
 PROBABLE = 0.5  # probability from which a worker is to be reviewed
 UNTOLD = "not told: workers agree no more than by chance, and scores say nothing"  # of who is reviewed for nothing
+UNTOLD_OF_ONE = "not told: gives one class alone, and abstentions, which would tell, are not known or do not count"
 SURELY = 0.95  # share of it from which such a worker is said to be below chance, and not only to say nothing
 LOOKS, NOTHING, BELOW, OTHERWISE = range(4)
 PRIOR = np.array([6.0, 0.5, 0.25, 0.25])  # of the shares of these kinds, in workers
@@ -104,6 +108,8 @@ def _review(of: Posterior | Fitted) -> pd.DataFrame:
     is_review = reason != ""
     if tells_of_nobody(of):
         reason[~is_review] = UNTOLD
+    else:
+        reason[~is_review & untold_of_one_class(annotations)] = UNTOLD_OF_ONE
     return pd.DataFrame({"review": is_review, "reason": reason}, annotations.workers.to_index("worker"))
 
 
@@ -134,7 +140,8 @@ def spammers(of: Posterior | Fitted) -> dict[Hashable, str]:
         return {}
     source = Posterior.of(of) if isinstance(of, Fitted) else of
     probability, above, reasons = probabilities(source), _above_chance(source), {}
-    for j in np.flatnonzero(probability[:, [NOTHING, BELOW]].sum(1) > PROBABLE).tolist():
+    doubted = (probability[:, [NOTHING, BELOW]].sum(1) > PROBABLE) & ~untold_of_one_class(source.annotations)
+    for j in np.flatnonzero(doubted).tolist():
         either = probability[j, [NOTHING, BELOW]].sum()
         is_below = probability[j, BELOW] > SURELY * either and not above[j]
         said = BELOW_CHANCE if is_below else SAYS_NOTHING

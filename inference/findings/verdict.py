@@ -28,7 +28,7 @@ from .register import once
 from .review import reviewed, tells_of_nobody
 from .summary import gold_accuracy, unused_gold
 
-USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker")
+USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker", "one_class_each")
 """Codes of warnings by which the labels are not to be used without gold labels."""
 
 NOTED = (*USELESS, "class_of_none", "items_apart", "perhaps_copies", "names_alike", "changed", "agreement_changed")

@@ -9,7 +9,7 @@ from crowdppl import AnnotationError, Fit
 from crowdppl.inference.baselines.votes import agreement
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
-RULES = ("majority_vote", "wawa", "naive_soft")
+RULES = ("majority_vote", "wawa", "naive_soft", "smoothed_votes")
 ROWS = [
     ("t1", "a", "x"), ("t1", "b", "x"), ("t1", "c", "y"),
     ("t2", "a", "y"), ("t2", "b", "x"),
@@ -30,6 +30,14 @@ def posterior(name, annotations, **options):
 def test_the_majority_vote_shares_ties_and_naive_soft_has_the_shares_of_the_votes(crowd):
     np.testing.assert_allclose(posterior("majority_vote", crowd), [[1, 0], [0.5, 0.5], [0, 1], [0.5, 0.5]])
     np.testing.assert_allclose(posterior("naive_soft", crowd), [[2 / 3, 1 / 3], [0.5, 0.5], [0, 1], [0.5, 0.5]])
+
+
+def test_smoothed_votes_have_one_vote_more_by_the_shares_of_all(crowd):
+    """Three of seven annotations are x."""
+    x = np.array([(2 + 3 / 7) / 4, (1 + 3 / 7) / 3, 3 / 7 / 3, 3 / 7])
+    np.testing.assert_allclose(posterior("smoothed_votes", crowd), np.stack([x, 1 - x], 1), rtol=1e-6)
+    nothing = cp.Annotations.from_frame(crowd.to_frame()[:1].assign(label="-"), classes=["x", "y"], abstain=["-"])
+    np.testing.assert_array_equal(posterior("smoothed_votes", nothing), [[0.5, 0.5]])
 
 
 def test_wawa_weighs_votes_by_the_workers_agreement_with_the_majority(crowd):

@@ -94,6 +94,51 @@ def test_a_story_and_its_form_with_a_part_share_their_weight_by_the_heights_of_t
         )
 
 
+@pytest.fixture(scope="module")
+def functions():
+    """Eight labelling functions of one class each, on 400 tasks of which 30 % are spam; and the true labels."""
+    rng = np.random.default_rng(0)
+    truth = (rng.random(400) < 0.3).astype(int)
+    rows = []
+    spam = [(1, 0.3, 0.9), (1, 0.15, 0.7), (1, 0.1, 0.6), (1, 0.05, 0.95)]  # class, coverage, precision
+    ham = [(0, 0.4, 0.9), (0, 0.2, 0.8), (0, 0.3, 0.75), (0, 0.1, 0.6)]
+    for j, (own, coverage, precision) in enumerate(spam + ham):
+        share = (truth == own).mean()
+        fires = np.where(truth == own, coverage * precision / share, coverage * (1 - precision) / (1 - share))
+        given = np.where(rng.random(400) < fires, own, 2)
+        rows += [(i, f"lf{j}", ["ham", "spam", "none"][k]) for i, k in enumerate(given)]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    return frame, np.array(["ham", "spam"])[truth]
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_where_all_stories_lose_a_class_of_labelling_functions_the_labels_are_the_votes(functions, dropped):
+    frame, truth = functions
+    if dropped:
+        data, options = cp.Annotations.from_frame(frame[frame["label"] != "none"]), {}
+    else:
+        data, options = cp.Annotations.from_frame(frame, abstain=["none"]), {"abstentions": "uninformative"}
+    with pytest.warns(cp.CrowdWarning, match="give one class each"):
+        fit = cp.fit("auto", data, progress=False, **options)
+    right = (fit.labels["label"] == truth[fit.labels.index]).mean()
+    assert right >= (cp.fit("majority_vote", data, progress=False).labels["label"] == truth[fit.labels.index]).mean()
+    assert fit.labels["probability"].mean() < right
+    assert fit.left_out.keys() == DEFAULT_SET.keys()
+    assert fit.verdict.trust == "no"
+    assert not fit.workers["review"].any()
+
+
+def test_a_story_that_loses_a_class_of_labelling_functions_has_no_weight_and_blames_none_of_them(functions):
+    frame, truth = functions
+    with pytest.warns(cp.ConvergenceWarning, match="decides the labels"):
+        fit = cp.fit("auto", cp.Annotations.from_frame(frame, abstain=["none"]), progress=False)
+    assert fit.weights["one_coin"] == 0
+    assert fit.weights.sum() == pytest.approx(1)
+    assert (fit.fits["one_coin"].labels["label"] == "ham").all()
+    assert (fit.labels["label"] == truth[fit.labels.index]).mean() > 0.85
+    assert not fit.workers["review"].any()
+
+
 def test_one_fit_is_averaged_with_the_votes_as_auto_does(auto):
     fit = cp.fit("one_coin", auto.annotations, progress=False)
     alone = cp.fit("auto", auto.annotations, stories="one_coin", votes=0.5, misled=0.1, progress=False)

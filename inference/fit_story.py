@@ -48,7 +48,7 @@ from .engines.settings import (
 from .findings.constant_workers import left_out_before, without_constant_workers
 from .findings.copies import AgreeingGroup
 from .findings.look import look_at
-from .findings.of_copies import as_one, facts_before, groups_before, with_copies
+from .findings.of_copies import alone, as_one, facts_before, groups_before, with_copies
 from .fitted.alignment import aligned, permutations
 from .fitted.averaged_labels import averaged_from_files, averaged_labels
 from .fitted.fitted import Fitted, label_posteriors
@@ -320,9 +320,12 @@ def update(
     evidence: pd.DataFrame | np.ndarray | None = None,
     probabilities: Probabilities = None,
     progress: bool = True,
+    found_families: bool = False,
     **by_worker: Any,
 ) -> Fitted:
     """Fit the same story to the annotations and more of them; arguments and errors are those of :meth:`.Fit.update`.
+
+    Where ``found_families`` says that families of workers were found, and not given, a new worker is alone in theirs.
 
     What is known of old tasks and workers is taken over. Of much data EM first goes over the tasks that have something
     new or were uncertain (:mod:`.sparse_em`), and then over everything, from where it needs few iterations. SVI and
@@ -345,7 +348,7 @@ def update(
         annotations = annotations.rows(constant.others(annotations))
     groups = groups_before(fitted.findings, annotations)
     annotations = as_one(annotations, groups)
-    _refuse_without_family(model, annotations)
+    model = _with_new_families(model, annotations, found=found_families)
     added = with_evidence(annotations.replace(evidence=None), gold, evidence).evidence
     if added is not None:
         annotations = annotations.replace(evidence=_both(annotations.evidence, added))
@@ -391,19 +394,22 @@ def _with_tables(model: Model, given: Mapping[str, Any]) -> Model:
     return replace(model, hyperparameters=dict(model.hyperparameters) | new)
 
 
-def _refuse_without_family(model: Model, annotations: Annotations) -> None:
-    """Refuse a new worker who has no family where others have.
+def _with_new_families(model: Model, annotations: Annotations, *, found: bool) -> Model:
+    """Return the model whose new workers have families, each their own where families were found.
 
     Raises:
-        StoryError: with how to give it.
+        StoryError: families were given, and lack a new worker, with how to give it.
     """
     families = model.hyperparameters.get("worker_families")
-    worker = None if families is None else without_family(families, annotations)
-    if worker is not None:
-        raise StoryError(
-            f"worker_families does not name the worker {worker!r}; give each new worker a family by fit.update(more, "
-            f"worker_families={{{worker!r}: …}})"
-        )
+    lacking = [] if families is None else without_family(families, annotations)
+    if not lacking:
+        return model
+    if found:
+        return _with_tables(model, {"worker_families": {worker: alone(worker) for worker in lacking}})
+    raise StoryError(
+        f"worker_families does not name the worker {lacking[0]!r}; give each new worker a family by fit.update(more, "
+        f"worker_families={{{lacking[0]!r}: …}})"
+    )
 
 
 def _both(known: np.ndarray | None, added: np.ndarray) -> np.ndarray:

@@ -487,8 +487,8 @@ class Fit(Posterior):
             options: how `more` is read, as for :func:`crowdppl.read` (``worker="student", label="topic"``). Its classes
                 and abstentions are those of the fit unless they are given; nothing else is known of how the first
                 annotations were read. And hyperparameters of this fit that are tables and grow with workers or tasks,
-                such as ``history``, for all of them; of ``worker_families`` those of new workers are enough. Of an
-                average they are of the fits that have them.
+                such as ``history``, for all of them; of ``worker_families`` those of new workers are enough, and of
+                an average none: a new worker is alone in theirs. Of an average they are of the fits that have them.
 
         Raises:
             OneStoryError: the labels are without a likelihood.
@@ -510,7 +510,8 @@ class Fit(Posterior):
         with each_once():
             for story, one in self.stories.items():  # a table is of those that have it, and what nobody has is refused
                 own = {name: tables[name] for name in tables if name in one.model.hyperparameters or name not in known}
-                members[story] = update(one, more, progress=progress, **given, **own)
+                found = {"found_families": self.is_average}
+                members[story] = update(one, more, progress=progress, **found, **given, **own)
         updated = replace(self, members=members)
         Findings(updated.findings).warn(stacklevel=2)
         return updated

@@ -289,10 +289,15 @@ def families_of_copies(
     if not groups:
         return None
     workers = list(annotations.workers)
-    family: dict[Hashable, Hashable] = {worker: f"{name_text(worker)} alone" for worker in workers}
+    family: dict[Hashable, Hashable] = {worker: alone(worker) for worker in workers}
     for number, group in enumerate(groups):
         family |= {workers[j]: f"copies {number}" for j in group.workers.tolist()}
     return family
+
+
+def alone(worker: Hashable) -> str:
+    """The name of a family of one worker."""
+    return f"{name_text(worker)} alone"
 
 
 def as_one(annotations: Annotations, groups: Iterable[AgreeingGroup]) -> Annotations:

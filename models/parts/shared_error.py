@@ -336,11 +336,11 @@ def more_families(known: pd.DataFrame, new: pd.DataFrame | Mapping[Any, Any] | p
     return both.drop_duplicates("worker", keep="last", ignore_index=True)
 
 
-def without_family(families: pd.DataFrame, annotations: Annotations) -> Hashable | None:
-    """The first worker whom the families do not name; None where they name all."""
+def without_family(families: pd.DataFrame, annotations: Annotations) -> list[Hashable]:
+    """The workers whom the families do not name."""
     named = annotations.workers.index_of(_of_each_question(families, annotations.workers)["worker"].tolist())
     lacking = np.setdiff1d(np.arange(annotations.n_workers), named)
-    return annotations.workers[int(lacking[0])] if lacking.size else None
+    return [annotations.workers[j] for j in lacking.tolist()]
 
 
 def _families(families: Any, annotations: Annotations) -> tuple[Array | None, int]:
@@ -357,8 +357,8 @@ def _families(families: Any, annotations: Annotations) -> tuple[Array | None, in
             f"worker_families names the worker {frame['worker'].tolist()[row]!r} (row {row}), whom the annotations do "
             f"not know; known are {list(annotations.workers[:5])}{' …' if annotations.n_workers > 5 else ''}"
         )
-    if (worker := without_family(frame, annotations)) is not None:
-        raise StoryError(f"worker_families does not name the worker {worker!r}; give each worker a family")
+    if lacking := without_family(frame, annotations):
+        raise StoryError(f"worker_families does not name the worker {lacking[0]!r}; give each worker a family")
     names, codes = _names(frame)
     found = np.empty(annotations.n_workers, int)
     found[known] = codes

@@ -105,3 +105,13 @@ def test_a_crowd_without_families_is_told_of_none():
     fit = cp.fit("auto", judges(0, sizes=(6,), follow=0.0).without_gold(), progress=False)
     assert fit.weights.get(BY_FAMILY, 0.0) == 0.0
     assert not [each for each in fit.findings if each.code == "families"]
+
+
+def test_a_new_worker_is_alone_in_a_family_of_an_average_that_found_families():
+    annotations = judges(0, n_tasks=200).without_gold()
+    fit = cp.fit("auto", annotations, progress=False, max_iterations=20)
+    more = pd.DataFrame({"task": [annotations.tasks[0]], "worker": ["newcomer"], "label": [annotations.classes[0]]})
+    updated = fit.update(more, progress=False)
+    families = updated.fits[BY_FAMILY].model.hyperparameters["worker_families"].set_index("worker")["family"]
+    assert (families == families["newcomer"]).sum() == 1
+    assert len(families) == annotations.n_workers + 1

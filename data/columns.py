@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .errors import AnnotationError
+from .id_text import listing, n_shown
 from .ids import Ids, clash_text, python_values, type_clash, unhashable
 
 SHOWN = 3  # rows that a message names
@@ -129,8 +130,8 @@ def missing_values(missing: Mapping[str, np.ndarray], where: Where, advice: str 
 
 def some_rows(rows: np.ndarray, where: Where = row_number) -> str:
     """Say where the first few of some rows are, and how many there are."""
-    text = ", ".join(where(int(row)) for row in rows[:SHOWN])
-    return text if len(rows) <= SHOWN else f"{text} and {len(rows) - SHOWN} more ({len(rows)} in all)"
+    said = listing(rows.tolist(), SHOWN, where)
+    return said if len(rows) == n_shown(len(rows), SHOWN) else f"{said} ({len(rows):,} in all)"
 
 
 def type_hint(value: Hashable, ids: Ids) -> str:

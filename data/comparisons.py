@@ -15,6 +15,7 @@ from .errors import AnnotationError, check_name, truth_value, warn
 from .features import feature_names, ids_of_features, resolve_features
 from .frames import as_frame, is_frame, take_column
 from .gold import resolve_gold
+from .id_text import listing
 from .ids import Ids
 from .kinds import SIDES, Pairwise, encode_labels, is_fraction, sorted_labels
 from .long import LongColumns, Missing, before, long_fields, rows_kept, wide_answers
@@ -419,10 +420,9 @@ def _sides_said(
     """
     column = encode_labels(values, f"column {label!r}", where)
     if unused := sorted(words.told.keys() - set(map(_text, column.ids))):
-        listing = ", ".join(map(repr, column.ids[:NAMED_ITEMS])) + ", …" * (len(column.ids) > NAMED_ITEMS)
         raise AnnotationError(
-            f"meaning: no row has the label {unused[0]!r}; {column.title} has {listing}; leave out of meaning= what is "
-            "not there, or mend how it is written"
+            f"meaning: no row has the label {unused[0]!r}; {column.title} has {listing(column.ids, NAMED_ITEMS)}; "
+            "leave out of meaning= what is not there, or mend how it is written"
         )
     silent = set(abstentions)
     given = [name for name in column.ids if name not in silent]
@@ -462,7 +462,7 @@ def _sides_said(
 
 def _neither(column: Column, row: int, words: Words, items: Ids) -> AnnotationError:
     value = column.ids[int(column.codes[row])]
-    accepted = ", ".join(map(repr, items[:NAMED_ITEMS])) + ", …" * (len(items) > NAMED_ITEMS)
+    accepted = listing(items, NAMED_ITEMS)
     asked = [name for name in column.ids if _text(name) in (*ASKED, "1")]
     if _text(value) in ASKED and len(asked) == len(column.ids):
         given = ", ".join(
@@ -500,10 +500,9 @@ def told_parts(sides: np.ndarray, items: Ids) -> str:
     part = parts(sides, len(items))
     if (n_parts := int(part.max()) + 1) < 2:
         return ""
-    members = [[items[int(i)] for i in np.flatnonzero(part == each)] for each in range(min(n_parts, NAMED_PARTS))]
-    listing = "; ".join(", ".join(map(repr, of[:5])) + " …" * (len(of) > 5) for of in members)
-    more = f"; and {n_parts - NAMED_PARTS} more" if n_parts > NAMED_PARTS else ""
+    members = [[items[int(i)] for i in np.flatnonzero(part == each)] for each in range(n_parts)]
+    said = listing(members, NAMED_PARTS, lambda of: listing(of, 5), between="; ")
     return (
-        f"the comparisons fall into {n_parts} parts that no comparison connects ({listing}{more}): items are "
+        f"the comparisons fall into {n_parts} parts that no comparison connects ({said}): items are "
         "comparable only within a part"
     )

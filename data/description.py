@@ -11,6 +11,7 @@ from markupsafe import Markup
 from .agreement import krippendorff_alpha
 from .cards import bar, card, histogram, short, table
 from .cards import facts as facts_card
+from .id_text import n_shown
 from .kinds import NOMINAL, Kind
 
 SHARE = "share of annotation "
@@ -115,8 +116,9 @@ def annotations_card(found: pd.Series, by_task: np.ndarray, by_worker: np.ndarra
     is_share, is_spread = found.index.str.startswith(SHARE), found.index.str.startswith("annotations per ")
     known = {str(name): _number(value) for name, value in found[~is_share & ~is_spread].items()}
     shares = list(found[is_share].items())
-    rows = ([short(str(name).removeprefix(SHARE)), bar(value, f"{value:.1%}")] for name, value in shares[:_SHARES])
-    left = f"and {len(shares) - _SHARES:,} more" if len(shares) > _SHARES else ""
+    n = n_shown(len(shares), _SHARES)
+    rows = ([short(str(name).removeprefix(SHARE)), bar(value, f"{value:.1%}")] for name, value in shares[:n])
+    left = f"and {len(shares) - n:,} more" if len(shares) > n else ""
     spreads = [_histogram("annotations by task", by_task)]
     if by_worker is not None:
         spreads.append(_histogram("annotations by worker", by_worker))

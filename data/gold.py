@@ -14,7 +14,7 @@ from .columns import Column, Where, encode, row_number, type_hint
 from .errors import AnnotationError, warn
 from .excel import EXCEL, read_excel
 from .frames import as_frame, is_frame, read_parquet_table, read_text_table, row_and_line, take_column
-from .id_text import name_text
+from .id_text import listing, name_text
 from .ids import Ids
 from .input_warnings import spellings
 from .json_files import JSON, read_json
@@ -196,11 +196,10 @@ def _spelt_as_classes(given: Column, classes: Ids) -> Column:
     meant = spellings(given.ids, classes)
     if not meant:
         return given
-    listing = ", ".join(f"{name!r} for {of!r}" for name, of in list(meant.items())[:3])
-    more = f" and {len(meant) - 3} more" if len(meant) > 3 else ""
+    taken = [f"{name!r} for {of!r}" for name, of in meant.items()]
     warn(
         "gold labels differ from the classes by case, blanks or a full stop alone, and are taken for these: "
-        f"{listing}{more}"
+        f"{listing(taken, 3, str)}"
     )
     named = [meant.get(name, name) for name in given.ids]
     kinds = Ids(dict.fromkeys(named), what="gold labels")

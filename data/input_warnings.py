@@ -10,6 +10,7 @@ import numpy as np
 
 from .columns import Column
 from .errors import AnnotationError, nearest, warn
+from .id_text import listing
 from .ids import Ids
 from .questions import Units
 from .text import are_digits
@@ -104,9 +105,9 @@ def tell_scale(title: str, classes: Ids) -> None:
 
 def tell_order(title: str, classes: Ids) -> None:
     """Say of whole numbers that they are taken as ordered, and how to say it, or refuse it."""
-    first = ", ".join(map(repr, classes[:5])) + (", …" if len(classes) > 5 else "")
+    numbers = listing(classes, 5)
     warn(
-        f"{title}: the whole numbers {first} are taken as ordered classes, by which agreement, costs and expected "
+        f"{title}: the whole numbers {numbers} are taken as ordered classes, by which agreement, costs and expected "
         "scores go; ordered=True says so, and ordered=False that they are names; where neither is said 'auto' "
         "has an ordinal story if neighbours are confused most"
     )
@@ -223,8 +224,7 @@ def _as_it_looks(name: str) -> str:
 
 def in_groups(alike: list[list[Hashable]]) -> str:
     """Return groups of names that are alike, with escapes for what does not show."""
-    groups = "; ".join(" and ".join(map(_quoted, found)) for found in alike[:3])
-    return f"{groups} and {len(alike) - 3} more" if len(alike) > 3 else groups
+    return listing(alike, 3, lambda found: " and ".join(map(_quoted, found)), between="; ")
 
 
 def _quoted(name: Hashable) -> str:

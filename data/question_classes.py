@@ -11,6 +11,7 @@ from .abstentions import abstentions_of
 from .arrays import groups_sharing
 from .columns import Column, type_hint
 from .errors import AnnotationError, unknown_name, warn
+from .id_text import listing
 from .ids import Ids
 from .kinds import KINDS, NOMINAL, Kind, are_scores, kind_of, sorted_labels, stated_classes
 from .questions import Units
@@ -408,9 +409,8 @@ def _tell(found: Mapping[Any, Ids], kinds: Mapping[Any, Kind], scores: list[Any]
     """Say which classes each question has, where nobody did, and which are ordered for their numbers alone."""
     if not said:
         each = [f"{name!r} ({_listing(classes)}{_order(kinds[name])})" for name, classes in found.items()]
-        more = f" and {len(each) - SHOWN} more" if len(each) > SHOWN else ""
         warn(
-            f"questions that share no label have classes of their own: {', '.join(each[:SHOWN])}{more}; "
+            f"questions that share no label have classes of their own: {listing(each, SHOWN, str)}; "
             "classes={question: [...]} and ordered={question: True} say it otherwise, and classes=[...] that all "
             "questions have all classes"
         )
@@ -454,5 +454,4 @@ def _order(kind: Kind) -> str:
 
 
 def _listing(names: Iterable[Any], most: int = SHOWN) -> str:
-    listed = list(names)
-    return ", ".join(map(repr, listed[:most])) + (", …" if len(listed) > most else "")
+    return listing(list(names), most)

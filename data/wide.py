@@ -25,6 +25,7 @@ from .column_names import (
 from .columns import Column, Where
 from .errors import AnnotationError
 from .frames import as_frame, is_frame
+from .id_text import listing
 from .ids import Ids
 from .kinds import encode_labels, order_of_all
 from .text import convert_labels, convert_text, without_point
@@ -233,10 +234,10 @@ def _refuse_two_kinds(what: str, values: Mapping[str, set[Hashable]]) -> None:
 
 def workers_or_classes(what: str, names: Sequence[str], why: str, are: str = "columns") -> AnnotationError:
     """Make the error for whole numbers, by what are columns or keys, that may be labels or vote counts."""
-    listing = ", ".join(map(repr, names[:3])) + ", …" * (len(names) > 3)
     rows = " If each row is one annotation, name its columns by task=, worker= and label=." * (are == "columns")
+    shown = listing(names, 3)
     return AnnotationError(
-        f"{what}: the {are} {listing} hold whole numbers, and {why}. If they are classes, and the numbers say how "
+        f"{what}: the {are} {shown} hold whole numbers, and {why}. If they are classes, and the numbers say how "
         "often each was given: columns='classes' (cp.Annotations.from_counts takes them as well). If they are workers, "
         f"and the numbers are labels: columns='workers'.{rows}"
     )

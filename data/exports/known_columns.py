@@ -22,6 +22,7 @@ from ..column_names import (
 from ..comparison_columns import two_sides
 from ..description import count_text
 from ..errors import AnnotationError
+from ..id_text import listing
 from ..questions import MOST_QUESTIONS, QUESTION, names_questions
 from ..text import convert_text
 from ..text_files import suffix_of
@@ -275,9 +276,10 @@ def left_out(columns: Iterable[Any], used: Collection[Any] = (), *, takes_gold: 
     others = [str(name) for name in columns if name not in used]
     if not others:
         return ""
-    listing = ", ".join(map(repr, others[:LISTED])) + (f" and {len(others) - LISTED} more" * (len(others) > LISTED))
     true = next(iter(named_for("gold", others)), None) if takes_gold else None
-    return f"; left out: {listing}" + ("" if true is None else f" (true labels are taken by gold={true!r})")
+    return f"; left out: {listing(others, LISTED)}" + (
+        "" if true is None else f" (true labels are taken by gold={true!r})"
+    )
 
 
 def gold_column(table: pd.DataFrame, gold: Any) -> str | None:

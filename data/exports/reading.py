@@ -24,6 +24,7 @@ from ..description import count_text
 from ..errors import AnnotationError, check_name, given_path, truth_value, warn
 from ..excel import EXCEL, read_excel
 from ..frames import is_frame, read_parquet_table, read_text_table, row_and_line
+from ..id_text import listing
 from ..ids import Ids
 from ..json_files import read_json
 from ..kinds import listed_classes
@@ -686,7 +687,7 @@ def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Ann
         labels = convert_labels(*labels)
     tasks = convert_text(table[wide.of])[0] if is_text(table[wide.of]) else table[wide.of]
     said = f"{what}: a row for each task ({wide.of!r}) and a column for each of {len(wide.columns)} "
-    shown = ", ".join(map(repr, wide.columns[:SHOWN])) + ", …" * (len(wide.columns) > SHOWN)
+    shown = listing(wide.columns, SHOWN)
     said += f"classes ({shown}), with vote counts" if are_classes else f"workers ({shown})"
     known = asked.truth
     if wide.gold is not None and (asked.infers_gold or gold_column(table, asked.gold) == wide.gold):

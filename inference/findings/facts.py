@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data import Annotations
-from ...data.id_text import name_quoted
+from ...data.id_text import listing, name_quoted
 from ..fitted.by_batch import SURE as SURE
 from ..sources.on_disk import Files
 from .register import Labels
@@ -16,9 +16,7 @@ SHOWN = 4  # names of a group
 
 def listed(names: Sequence[Hashable]) -> str:
     """Return names in words, the first :data:`SHOWN` of many."""
-    n_left = len(names) - SHOWN
-    shown = [*map(name_quoted, names[:SHOWN]), *([f"{n_left:,} more"] if n_left > 0 else [])]
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    return listing(names, SHOWN, name_quoted, last=" and ")
 
 
 def certainty(of: Labels) -> np.ndarray:

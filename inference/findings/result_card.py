@@ -6,6 +6,7 @@ import numpy as np
 from markupsafe import Markup
 
 from ...data.cards import BLUE, ORANGE, bar, card, facts, histogram, short, table
+from ...data.id_text import n_shown
 from ..engines.finding import sentences
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
@@ -115,7 +116,8 @@ def certainty_histogram(sure: np.ndarray, n_classes: int) -> Markup | None:
 def _classes(source: Posterior, posterior: np.ndarray) -> Markup:
     """The classes' mean probabilities over the tasks, the largest first where there are many."""
     shares, names = posterior.mean(0), list(source.annotations.classes)
-    order = np.arange(len(names)) if len(names) <= CLASSES else source.annotations.kind.shown(shares, CLASSES)
+    n = n_shown(len(names), CLASSES)
+    order = np.arange(n) if n == len(names) else source.annotations.kind.shown(shares, n)
     left = len(names) - len(order)
     more = f"and {left:,} more classes" if left else ""
     return table("classes", ["class", "mean probability"], ([short(names[k]), bar(shares[k])] for k in order), more)

@@ -14,7 +14,7 @@ from ...data import AnnotationError, Annotations
 from ...data.cards import sheet
 from ...data.description import count_text
 from ...data.gold import TIE, right_shares
-from ...data.id_text import name_text
+from ...data.id_text import listing, name_text
 from ...data.question_classes import within
 from ...data.questions import Units, tasks_of, tasks_text, workers_noun
 from ...models.parts.classifier import PREFIX, Classifier
@@ -326,8 +326,7 @@ def shared_errors(fitted: Fitted) -> dict[str, str]:
     strength = parameters[STRENGTH].transpose("family", "level")
     followed = strength.to_numpy() @ LEVELS
     of_families = [f"{share:.0%} of {name}" for name, share in zip(strength["family"].values, followed, strict=True)]
-    more = f" and {len(of_families) - SHOWN:,} families more" if len(of_families) > SHOWN else ""
-    said = f"{', '.join(of_families[:SHOWN])}{more}: shares of annotations that follow"
+    said = f"{listing(of_families, SHOWN, str, of='families')}: shares of annotations that follow"
     if len(followed) == 1:
         said = f"{followed[0]:.0%} of the annotations follow"
     expected = f"the prior expects {prior_share(model.hyperparameters):.0%}"
@@ -436,9 +435,8 @@ def to_review(of: Posterior | Fitted) -> dict[str, str]:
     names = reviewed(of).index
     if not len(names):
         return {}
-    more = f" and {len(names) - SHOWN_WORKERS:,} more" if len(names) > SHOWN_WORKERS else ""
     who = count_text(len(names), workers_noun(names))
-    return {"review": f"{who}: {', '.join(map(name_text, names[:SHOWN_WORKERS]))}{more}"}
+    return {"review": f"{who}: {listing(names.tolist(), SHOWN_WORKERS, name_text)}"}
 
 
 def unused_gold(annotations: Annotations) -> np.ndarray:

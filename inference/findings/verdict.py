@@ -14,7 +14,7 @@ from scipy.special import bdtrc
 from ...data import Annotations
 from ...data.description import count_text
 from ...data.gold import right_shares
-from ...data.id_text import name_quoted, name_text
+from ...data.id_text import listing, n_shown, name_quoted, name_text
 from ...data.questions import workers_noun
 from ...models import KNOWN_STORIES
 from ..fitted.beyond_chance import agreement
@@ -252,22 +252,17 @@ def _labels(of: Posterior) -> tuple[str, ...]:
     two = np.sort(np.argsort(-posterior[unsure], 1, kind="stable")[:, :2], 1)
     pairs, counts = np.unique(two, axis=0, return_counts=True)
     if len(classes) > 2:
-        order = np.argsort(-counts, kind="stable")[:SHOWN].tolist()
+        order = np.argsort(-counts, kind="stable").tolist()
         listed = [f"{' and '.join(name_quoted(classes[k]) for k in pairs[i])} ({counts[i]:,})" for i in order]
-        said.append(f"They lie between {', '.join(listed)}{_more(len(pairs) - len(order))}.")
+        said.append(f"They lie between {listing(listed, SHOWN, str, of='pairs')}.")
     given = annotations.counts_by_kind().sum(1)
     of_few = int((2 * given[unsure] <= np.median(given)).sum())
     if of_few:
         verb = "has" if of_few == 1 else "have"
         said.append(f"{of_few:,} of them {verb} at most half as many annotations as the median task.")
-    most = unsure[np.argsort(sure[unsure], kind="stable")[:SHOWN]]
-    names = ", ".join(name_text(annotations.tasks[int(i)]) for i in most)
-    said.append(f"The most doubtful: {names}{_more(len(unsure) - len(most))}.")
+    most = unsure[np.argsort(sure[unsure], kind="stable")].tolist()
+    said.append(f"The most doubtful: {listing(most, SHOWN, lambda i: name_text(annotations.tasks[i]))}.")
     return tuple(said)
-
-
-def _more(n: int) -> str:
-    return f" and {n:,} more" if n > 0 else ""
 
 
 def _to_review(of: Posterior) -> float:
@@ -290,7 +285,7 @@ def _workers(of: Posterior, source: Annotations | Files) -> tuple[str, ...]:
         return (f"Which of {everyone} to review is not told: they agree no more than by chance.",)
     if not len(found):
         return (f"None of {everyone} is to be reviewed, by what the annotations tell.",)
-    first = found.head(SHOWN)
+    first = found.head(n_shown(len(found), SHOWN))
     verb = "is" if len(found) == 1 else "are"
     said = [f"{len(found):,} of {everyone} {verb} to be reviewed (workers.csv)."]
     counts = dict(zip(of.annotations.workers, source.n_by_worker().tolist(), strict=True))

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ...data import Annotations
 from ...data.description import count_text
-from ...data.id_text import name_text
+from ...data.id_text import listing, n_shown, name_text
 from .fitted import Fitted
 from .posterior import Posterior
 
@@ -47,15 +47,15 @@ def groups_text(fit: Posterior | Fitted) -> str:
     if not groups:
         return ""
     said = []
-    for group in groups[:SHOWN]:
+    for group in groups[: n_shown(len(groups), SHOWN)]:
         names = [name_text(workers[j]) for j in group.workers.tolist()]
-        more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
         where = "" if group.question is None else f" on question {group.question!r}"
         said.append(
-            f"{', '.join(names[:SHOWN])}{more} as {name_text(workers[group.by])}{where}, with "
+            f"{listing(names, SHOWN, str)} as {name_text(workers[group.by])}{where}, with "
             f"{count_text(group.n, 'annotation')}"
         )
-    left = f"; and so {count_text(len(groups) - SHOWN, 'other group')}" if len(groups) > SHOWN else ""
+    n_left = len(groups) - len(said)
+    left = f"; and so {count_text(n_left, 'other group')}" if n_left else ""
     return f"{count_text(len(groups), 'group')} of workers counted as one worker each: {'; '.join(said)}{left}"
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 from jax import Array
 
 from ...data import AnnotationError, Annotations
+from ...data.id_text import listing
 from ...models.parts.model_probabilities import BIAS, SLOPE, tempered
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled, keys_of
@@ -75,10 +76,9 @@ def models_text(fitted: Fitted) -> str:
         f"{name!r} gave probabilities of {row['tasks']:,.0f} of {fitted.annotations.n_tasks:,} tasks, the class that "
         f"it puts first is right in {row['realised_accuracy']:.0%} of them "
         f"({row['realised_accuracy_low']:.0%}–{row['realised_accuracy_high']:.0%}), {_how_sure(row)}"
-        for name, row in frame.head(SHOWN).iterrows()
+        for name, row in frame.iterrows()
     ]
-    more = f"; and {len(frame) - SHOWN:,} models more, in fit.models" if len(frame) > SHOWN else ""
-    return "; ".join(said) + more
+    return listing(said, SHOWN, str, of="models, in fit.models", between="; ")
 
 
 def _how_sure(row: pd.Series) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 from ...data.atomic import check_new_file, write_whole
 from ...data.cards import never_raising
 from ...data.description import count_text
+from ...data.id_text import listing
 from ..findings.verdict import NOTED
 from ..fitted.error_correlation import ErrorCorrelation
 from ..plots.shown_workers import meanings
@@ -103,7 +104,7 @@ class Panel:
         if len(self.drop):
             reasons = dict.fromkeys(self.drop["reason"].tolist())
             by_reason = {reason: list(self.drop.index[self.drop["reason"] == reason]) for reason in reasons}
-            texts = tuple(f"{_listed(names)}: {reason}." for reason, names in by_reason.items())
+            texts = tuple(f"{listing(names, NAMED)}: {reason}." for reason, names in by_reason.items())
             made.append((f"{count_text(len(self.drop.index.unique()), 'judge')} to leave out", texts, "drop"))
         if self.estimate is not None and self.estimate.accuracy["without_gold"] > self.estimate.accuracy["high"]:
             made.append(("Labels that are less often right than they say", (self._of_labels(),), "labels"))
@@ -161,7 +162,7 @@ class Panel:
         )
 
     def _copies_section(self) -> Section:
-        shown = self.copies.assign(judges=self.copies["judges"].map(_listed))
+        shown = self.copies.assign(judges=self.copies["judges"].map(lambda names: listing(names, NAMED)))
         if self.copies["question"].isna().all():
             shown = shown.drop(columns="question")
         doubts = [_sentence(one.sentence) for one in self.fit.findings if one.code in DOUBTED]
@@ -294,18 +295,14 @@ class Panel:
 def _of_group(row: pd.Series) -> str:
     question = "" if row["question"] is None else f" of question {row['question']!r}"
     return (
-        f"{_listed(row['judges'])} give the same label on {row['same']:.0%} of {count_text(row['tasks'], 'task')}"
-        f"{question}, and that of another judge on {row['others']:.0%}: copies, or much better than the rest."
+        f"{listing(row['judges'], NAMED)} give the same label on {row['same']:.0%} of "
+        f"{count_text(row['tasks'], 'task')}{question}, "
+        f"and that of another judge on {row['others']:.0%}: copies, or much better than the rest."
     )
 
 
 def _has_width(row: pd.Series, name: str) -> bool:
     return f"{name}_low" in row and row[f"{name}_high"] > row[f"{name}_low"]
-
-
-def _listed(names: Any) -> str:
-    shown = ", ".join(map(repr, names[:NAMED]))
-    return shown if len(names) <= NAMED else f"{shown} and {len(names) - NAMED:,} more"
 
 
 def _sentence(text: str) -> str:

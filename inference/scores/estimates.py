@@ -10,6 +10,7 @@ import pandas as pd
 from ...data import AnnotationError
 from ...data.description import count_text
 from ...data.errors import check_name, look_up, warn
+from ...data.id_text import listing
 from ..findings.summary import Summary
 from ..fitted.intervals import INTERVAL, checked_tail, wilson
 from .against_gold import with_gold
@@ -81,18 +82,18 @@ class Estimate:
         accuracy, prevalence = self.accuracy, self.prevalence
         what = f"{self.n_tasks:,} labels" if self.of == "tasks" else "labels of tasks like these"
         text = _share if self.knows_all else _text
-        shown = [f"{name} {text(row)}" for name, row in prevalence.head(LISTED).iterrows()]
-        more = f", and {len(prevalence) - LISTED:,} more classes" if len(prevalence) > LISTED else ""
+        shares = [f"{name} {text(row)}" for name, row in prevalence.iterrows()]
+        shown = listing(shares, LISTED, str, of="classes")
         if self.knows_all:
             return (
                 f"{accuracy['estimate']:.1%} of {what} are right, and their probabilities say "
-                f"{accuracy['without_gold']:.1%}. Prevalence: {', '.join(shown)}{more}. All {self.n_gold:,} true "
+                f"{accuracy['without_gold']:.1%}. Prevalence: {shown}. All {self.n_gold:,} true "
                 "labels are known: for these tasks intervals have no width, and "
                 "cp.estimate(fit, gold, of='population') has those for tasks like these."
             )
         return (
             f"{accuracy['estimate']:.1%} of {what} are right ({self.interval:.0%} interval {_bounds(accuracy)}; their "
-            f"probabilities say {accuracy['without_gold']:.1%}). Prevalence: {', '.join(shown)}{more}. By "
+            f"probabilities say {accuracy['without_gold']:.1%}). Prevalence: {shown}. By "
             f"{NAMES[self.method]} from {count_text(self.n_gold, 'gold label')}: these intervals hold under a wrong "
             "story, too, where those of a fit's summary and report are the story's."
         )

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ...data.description import count_text
 from ...data.errors import real_number, warn
+from ...data.id_text import listing
 from ..fitted.intervals import INTERVAL, checked_tail, quantile, wilson
 from .gold_sample import FEW, GoldSample, gold_sample
 from .gold_shares import Residuals, estimated, residuals, slope
@@ -45,12 +46,11 @@ class GoldNeeded:
         return self.n_gold
 
     def __str__(self) -> str:
-        shown = self.table.reset_index().head(LISTED)
+        table = self.table.reset_index()
         parts = [
             f"{n:,} for the {quantity}{'' if quantity == 'accuracy' else f' of {of}'}"
-            for quantity, of, n in zip(shown["quantity"], shown["of"], shown["n_gold"], strict=True)
+            for quantity, of, n in zip(table["quantity"], table["of"], table["n_gold"], strict=True)
         ]
-        more = f", and {len(self.table) - LISTED:,} more" if len(self.table) > LISTED else ""
         source = (
             f"a pilot of {count_text(self.pilot, 'gold label')}, which count{'s' * (self.pilot == 1)}"
             if self.pilot
@@ -59,7 +59,7 @@ class GoldNeeded:
         )
         return (
             f"{count_text(self.n_gold, 'gold label')} of tasks drawn at random from {self.n_tasks:,} make "
-            f"{self.interval:.0%} intervals at most {self.width:g} wide ({', '.join(parts)}{more}), by {source}. "
+            f"{self.interval:.0%} intervals at most {self.width:g} wide ({listing(parts, LISTED, str)}), by {source}. "
             f"{self.at_most:,} are enough whatever the labels are worth."
         )
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.errors import warn
-from ...data.id_text import name_quoted
+from ...data.id_text import listing, name_quoted
 from .against_gold import TasksWithGold, with_gold
 from .gold_shares import GoldDraw, drawn_alike
 
@@ -137,13 +137,12 @@ def contradicted_by_all(annotations: Annotations | None, gold: np.ndarray) -> pd
 def _contradiction_text(contradicted: pd.DataFrame) -> str:
     rows = [
         f"{name_quoted(task)} (gold {row.gold!r}, all {row.annotations} annotations {row.annotation!r})"
-        for task, row in zip(contradicted.index, contradicted.head(NAMED).itertuples(index=False), strict=False)
+        for task, row in zip(contradicted.index, contradicted.itertuples(index=False), strict=True)
     ]
-    more = f" and {len(contradicted) - NAMED:,} more" if len(contradicted) > NAMED else ""
     tasks = "task" if len(contradicted) == 1 else "tasks"
     return (
-        f"the gold label contradicts all annotations of {len(contradicted):,} {tasks}: {', '.join(rows)}{more}; look "
-        "whether the gold label is wrong, or the task misleads the workers"
+        f"the gold label contradicts all annotations of {len(contradicted):,} {tasks}: {listing(rows, NAMED, str)}; "
+        "look whether the gold label is wrong, or the task misleads the workers"
     )
 
 

@@ -102,7 +102,9 @@ def test_missing_values_are_counted_and_the_first_rows_named(column):
         ROWS.assign(**{column: values.where([True, False, True, False])}), f"column '{column}'", "row 1, row 3;", "fill"
     )
     refused(
-        pl.from_pandas(ROWS).with_columns(pl.lit(None).alias(column)), f"'{column}'", "row 0, row 1, row 2 and 1 more"
+        pl.from_pandas(pd.concat([ROWS, ROWS[:1]])).with_columns(pl.lit(None).alias(column)),
+        f"'{column}'",
+        "row 0, row 1, row 2 and 2 more (5 in all)",
     )
     refused(ROWS.assign(**{column: [0.5, np.nan, 1, 2]}), f"column '{column}'", "missing in row 1;")
 

@@ -485,3 +485,15 @@ def test_a_table_without_a_column_of_labels_is_told_each_name_that_would_do(crow
     names = re.findall(r"'(\w+)'", str(error.value).partition("Rename the column")[2])
     assert names == ["label", "gold"]
     assert {cp.estimate(fit, table.assign(**{name: table["task"].map(gold)})).n_gold for name in names} == {30}
+
+
+@pytest.mark.parametrize("n_classes", [7, 8])
+def test_what_it_prints_leaves_no_single_class_out(n_classes):
+    annotations, _ = cp.simulate(
+        "one_coin", n_tasks=200, n_workers=10, n_classes=n_classes, annotations_per_task=5, seed=0
+    )
+    fit = cp.fit("one_coin", annotations.without_gold(), progress=False)
+    gold = dict(zip(annotations.tasks[:50], np.array(annotations.classes)[annotations.gold[:50]], strict=True))
+    said = str(cp.estimate(fit, gold)).partition("Prevalence: ")[2].partition(". By")[0]
+    assert said.count("%") // 2 == (7 if n_classes == 7 else 6)
+    assert said.endswith("2 more classes") == (n_classes == 8)

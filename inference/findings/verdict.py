@@ -151,7 +151,7 @@ def verdict(of: Posterior) -> Verdict:
     annotations = of.annotations
     unsure = annotations.n_tasks - n_sure(of)
     if trust == "yes" and unsure > MOST * annotations.n_tasks:
-        trust, why = "with care", [f"Most labels are doubtful: {unsure:,} of {annotations.n_tasks:,}.", *why]
+        trust, why = "with care", ["Most labels are doubtful.", *why]
     if trust == "yes" and annotations.named and (share := _to_review(of)) >= MANY:
         trust, why = "with care", [f"Workers who are to be reviewed gave {share:.0%} of the annotations.", *why]
     if annotations.preferences and takes_as_given(of):
@@ -164,7 +164,7 @@ def verdict(of: Posterior) -> Verdict:
         return Verdict("with care", (given, *why), (OF_ITEMS,), (OF_NOBODY,), (page,))
     if not why:
         why += [_agreement(of), *([UNSEEN] if annotations.gold is None else [])]
-    if annotations.gold is not None:
+    if annotations.gold is not None and unused_gold(annotations).any():
         why.insert(len(against) or len(why), clause(gold_accuracy(of)))
     labels, workers = _labels(of), _workers(of, annotations)
     if gap:

@@ -9,7 +9,6 @@ from markupsafe import Markup
 from ...data import Annotations
 from ...data.description import count_text
 from ...data.questions import tasks_of
-from ..findings.facts import SURE, n_sure, sure_of_what
 from .overview import Overview, alerts, all_clear, trust
 from .sections import Section, render
 from .subject import Subject
@@ -70,7 +69,6 @@ def tiles(subject: Subject) -> list[tuple[str, str]]:
         _tile(annotations.n_annotations, "annotation"),
         ("classes", f"{annotations.n_classes:,}"),
         *([("abstentions", f"{_abstained(annotations):.0%}")] if annotations.abstains else []),
-        (f"labels of probability ≥\N{NO-BREAK SPACE}{SURE}{sure_of_what(annotations)}", f"{n_sure(subject.source):,}"),
     ]
 
 

@@ -55,7 +55,7 @@ def report(
         checks: whether to make posterior predictive checks (:func:`crowdppl.check`), which take some seconds.
         seed: of everything that is drawn at random: replicates, folds, bootstrap.
         progress: whether to show progress bars where it takes more than two seconds.
-        folder: where the fit is saved, for the shell's commands on the page; None writes DIR in its place.
+        folder: where the fit is saved, for the shell's commands on the page; None for those of Python alone.
 
     Returns:
         The path of the page.

@@ -129,7 +129,7 @@ def test_labels_of_which_most_are_doubtful_ask_for_care(healthy):
     assert not doubtful.warnings
     assert (doubtful.labels["probability"] < 0.9).mean() > 0.5
     assert doubtful.verdict.trust == "with care"
-    assert doubtful.verdict.why[0].startswith("Most labels are doubtful")
+    assert doubtful.verdict.why[0] == "Most labels are doubtful."  # their number is said of the labels
     assert not any("Most labels" in why for why in healthy.verdict.why)
 
 
@@ -247,3 +247,11 @@ def test_of_many_rows_in_files_a_sample_is_looked_at(tmp_path, monkeypatch):
         sample.to_frame().set_index(["task", "worker"])["label"]
         == rows.reindex(sample.to_frame().set_index(["task", "worker"]).index)
     ).all()
+
+
+def test_a_share_of_gold_labels_that_the_fit_was_told_is_no_reason(healthy):
+    gold = healthy.labels["label"].head(40).to_dict()
+    annotations = healthy.annotations.with_gold(gold)
+    told, kept = (cp.fit("dawid_skene", annotations, gold=use, progress=False).verdict for use in (True, None))
+    assert not any("gold task" in why for why in told.why)
+    assert any("on 40 gold tasks" in why for why in kept.why)

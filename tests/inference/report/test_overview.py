@@ -105,10 +105,10 @@ def test_the_page_begins_with_the_verdict_and_names_are_escaped():
     assert not page.all("t1", "w2")
     said = next(e for e in page.all("div") if e.get("id") == "said")["text"]
     lines = [line for heading, of_it in DOUBTFUL.sections.items() for line in (heading, *of_it)]
-    places = [said.index(line) for line in [*lines, DOUBTFUL.next[0].command, trust(WORST)]]
+    places = [said.index(line) for line in [*lines, DOUBTFUL.next[0].call, trust(WORST)]]
     assert places == sorted(places)
     assert "crowdppl report" not in said
-    assert "DIR is the folder" in said
+    assert "DIR" not in said
     named = next(e for e in Page(opening(WORST, "my fit")).all("div") if e.get("id") == "said")["text"]
     assert "crowdppl next-gold 'my fit'" in named
     assert "DIR" not in named

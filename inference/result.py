@@ -510,8 +510,8 @@ class Fit(Posterior):
         with each_once():
             for story, one in self.stories.items():  # a table is of those that have it, and what nobody has is refused
                 own = {name: tables[name] for name in tables if name in one.model.hyperparameters or name not in known}
-                found = {"found_families": self.is_average}
-                members[story] = update(one, more, progress=progress, **found, **given, **own)
+                own |= {"found_families": self.is_average}
+                members[story] = update(one, more, progress=progress, **given, **own)
         updated = replace(self, members=members)
         Findings(updated.findings).warn(stacklevel=2)
         return updated

@@ -1,5 +1,6 @@
 """Identifiers as people read them: in tables, plots and messages, and lists of which some are left out."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,22 @@ def name_text(name: object) -> str:
     't1 · fluency'
     """
     return " · ".join(map(name_text, name)) if isinstance(name, tuple) else str(name)
+
+
+def as_sentence(text: str, *, named: bool = False, first: bool = False) -> str:
+    """Return a text as a sentence, with a capital letter and a full stop.
+
+    >>> as_sentence("dawid_skene: 3 workers give one class ('Art. 5'). Leave them out", named=True, first=True)
+    "dawid_skene: 3 workers give one class ('Art. 5')."
+
+    Args:
+        text: what is said.
+        named: whether it begins with a name, which stays as it is.
+        first: whether its first sentence is enough.
+    """
+    if first:
+        text = re.split(r"\. (?=[A-Z])", text, maxsplit=1)[0]
+    return (text if named else f"{text[:1].upper()}{text[1:]}") + ("" if text.endswith(".") else ".")
 
 
 def name_quoted(name: object) -> str:

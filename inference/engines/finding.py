@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...data.id_text import name_text
+from ...data.id_text import as_sentence, name_text
 
 About = Literal["draws", "modes", "prior", "classifier", "labels", "crowd", "gold"]
 """Subjects of findings."""
@@ -66,10 +66,23 @@ class Finding:
     @property
     def sentence(self) -> str:
         """The text with the remedy, behind the fit's name where there are several fits."""
-        name = f"{self.story}: " if self.story else ""
         if not self.remedy:
-            return f"{name}{self.text}"
-        return f"{name}{self.text}{'.' if self.remedy[0].isupper() else ';'} {self.remedy}"
+            return self._named
+        return f"{self._named}{'.' if self.remedy[0].isupper() else ';'} {self.remedy}"
+
+    @property
+    def standing(self) -> str:
+        """The sentence as one that stands by itself, with a capital letter and a full stop."""
+        return as_sentence(self.sentence, named=bool(self.story))
+
+    @property
+    def short(self) -> str:
+        """The text's first sentence, likewise."""
+        return as_sentence(self._named, named=bool(self.story), first=True)
+
+    @property
+    def _named(self) -> str:
+        return f"{self.story}: {self.text}" if self.story else self.text
 
     @property
     def warning(self) -> FindingWarning:

@@ -14,7 +14,7 @@ from scipy.special import bdtrc
 from ...data import Annotations
 from ...data.description import count_text
 from ...data.gold import right_shares
-from ...data.id_text import listing, n_shown, name_quoted, name_text
+from ...data.id_text import as_sentence, listing, n_shown, name_quoted, name_text
 from ...data.questions import workers_noun
 from ...models import KNOWN_STORIES
 from ..fitted.beyond_chance import agreement
@@ -140,9 +140,9 @@ def verdict(of: Posterior) -> Verdict:
     warnings = all_found.warnings
     codes = {each.code for each in warnings}
     trust: Trust = "no" if codes & set(USELESS) else "with care" if warnings else "yes"
-    why = [clause(each.sentence if each.story else each.text) for each in warnings]
+    why = [each.short for each in warnings]
     if trust == "yes" and (noted := [each for each in all_found if each.code in NOTED]):  # of few tasks a note
-        trust, why = "with care", [clause(each.sentence) for each in noted]
+        trust, why = "with care", [as_sentence(each.sentence, named=bool(each.story), first=True) for each in noted]
     if of.on_disk:
         return _of_files(of, trust, why)
     against, gap = _against_gold(of)
@@ -165,7 +165,7 @@ def verdict(of: Posterior) -> Verdict:
     if not why:
         why += [_agreement(of), *([UNSEEN] if annotations.gold is None else [])]
     if annotations.gold is not None and unused_gold(annotations).any():
-        why.insert(len(against) or len(why), clause(gold_accuracy(of)))
+        why.insert(len(against) or len(why), as_sentence(gold_accuracy(of), first=True))
     labels, workers = _labels(of), _workers(of, annotations)
     if gap:
         points = f"{100 * gap:.0f} percentage points"
@@ -212,12 +212,6 @@ def _against_gold(of: Posterior) -> tuple[list[str], float]:
     if better > worse and bdtrc(better - 1, better + worse, 0.5) < UNLIKELY:
         against.append("Majority vote is right of more of the gold tasks.")
     return against, too_sure
-
-
-def clause(text: str) -> str:
-    """Return the first sentence of a text, as one with a capital letter and a full stop."""
-    first = text.split(". ")[0].removesuffix(".")
-    return f"{first[:1].upper()}{first[1:]}."
 
 
 def _agreement(of: Posterior) -> str:

@@ -110,9 +110,9 @@ class Panel:
             made.append(("Labels that are less often right than they say", (self._of_labels(),), "labels"))
         found = [one for one in self.fit.findings if one.severity == "warning" or one.code in NOTED]
         if doubted := [one for one in found if one.code in DOUBTED]:
-            made.append(("Judges who may copy", tuple(_sentence(one.sentence) for one in doubted), "copies"))
+            made.append(("Judges who may copy", tuple(one.standing for one in doubted), "copies"))
         if others := [one for one in found if one.code not in ("copies", *DOUBTED)]:
-            made.append(("Findings of the fit", tuple(_sentence(one.sentence) for one in others), "labels"))
+            made.append(("Findings of the fit", tuple(one.standing for one in others), "labels"))
         return made
 
     def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
@@ -165,7 +165,7 @@ class Panel:
         shown = self.copies.assign(judges=self.copies["judges"].map(lambda names: listing(names, NAMED)))
         if self.copies["question"].isna().all():
             shown = shown.drop(columns="question")
-        doubts = [_sentence(one.sentence) for one in self.fit.findings if one.code in DOUBTED]
+        doubts = [one.standing for one in self.fit.findings if one.code in DOUBTED]
         values = {"copies": shown.set_index("judges"), "doubts": doubts, "errors": self.errors}
         return section("copies", "Who copies whom", **values)
 
@@ -303,10 +303,6 @@ def _of_group(row: pd.Series) -> str:
 
 def _has_width(row: pd.Series, name: str) -> bool:
     return f"{name}_low" in row and row[f"{name}_high"] > row[f"{name}_low"]
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:

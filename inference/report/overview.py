@@ -6,8 +6,8 @@ import numpy as np
 
 from ...data import AnnotationError
 from ...data.description import count_text
+from ...data.id_text import as_sentence
 from ..checks.check_results import LEVEL, Checks
-from ..engines.finding import Finding
 from ..findings.register import Findings
 from ..findings.verdict import Verdict, verdict
 from ..fitted.fitted import Fitted
@@ -126,8 +126,8 @@ def alerts(found: Overview) -> list[Alert]:
     labels show to be too high. Labels and workers to review are in the verdict.
     """
     made = []
-    of_prior = tuple(as_sentence(each) for each in found.warnings if each.about == "prior")
-    others = tuple(as_sentence(each) for each in found.warnings if each.about != "prior")
+    of_prior = tuple(each.standing for each in found.warnings if each.about == "prior")
+    others = tuple(each.standing for each in found.warnings if each.about != "prior")
     if others:
         made.append(Alert("Warnings of the fit", others, "convergence" if found.sampled else "labels"))
     if found.gold is not None and found.gold.contradicts:
@@ -193,10 +193,4 @@ def trust(found: Overview) -> str:
         said = f"the story passed all {found.n_checks} checks against the annotations"
     if found.gold is None:
         return f"There are no gold labels to say how often the labels are right, and {said}."
-    return f"{said[0].upper()}{said[1:]}."
-
-
-def as_sentence(finding: Finding) -> str:
-    """Return a finding as a sentence that stands by itself; where it begins with a fit's name that stays as it is."""
-    text = finding.sentence
-    return (text if finding.story else f"{text[:1].upper()}{text[1:]}") + ("" if text.endswith(".") else ".")
+    return as_sentence(said)

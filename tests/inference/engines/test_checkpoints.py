@@ -161,7 +161,7 @@ def test_a_full_disk_and_a_folder_that_turns_read_only_leave_the_last_checkpoint
     with monkeypatch.context() as patch:
         patch.setattr(atomic, "_flush", fails)
         with pytest.warns(
-            CheckpointWarning, match=rf"cannot be written: {os.strerror(number)}; the fit goes on.*resume"
+            CheckpointWarning, match=rf"cannot be written: {os.strerror(number)};.*; the fit goes on.*resume"
         ):
             found = cp.fit("one_coin", crowd, every=0, **options)
     assert_same(found, whole("em"))

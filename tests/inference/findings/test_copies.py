@@ -458,13 +458,14 @@ def test_runs_of_several_judges_who_are_all_of_a_crowd_count_as_one_judge_each(n
     assert min(by_auto, by_families) > by_one_impression + 0.03
 
 
-def test_a_new_worker_beside_families_of_copies_is_given_one_as_the_error_says():
+def test_a_new_worker_beside_families_of_copies_is_alone_or_is_given_one():
     annotations, _ = families(4, 3, together=0.0, seed=3, n_tasks=150)
     fit = cp.fit("auto", annotations, copies="keep", progress=False)
     more = pd.DataFrame({"task": range(20), "worker": "new", "label": 0.0})
-    with pytest.raises(cp.StoryError, match=r"worker_families=\{'new': …\}"):
-        fit.update(more, progress=False)
-    updated = fit.update(more, worker_families={"new": "new"}, progress=False)
+    for given, family in (({}, "new alone"), ({"worker_families": {"new": "copies 0"}}, "copies 0")):
+        updated = fit.update(more, progress=False, **given)
+        families_of = updated.fits["dawid_skene with shared errors"].model.hyperparameters["worker_families"]
+        assert families_of.set_index("worker")["family"]["new"] == family
     assert updated.annotations.n_annotations == annotations.n_annotations + 20
     with pytest.raises(ValueError, match="history=… is not given anew"):
         fit.update(more, history={}, worker_families={"new": "new"}, progress=False)

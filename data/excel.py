@@ -12,7 +12,7 @@ from .text_files import open_bytes
 
 EXCEL = (".xlsx", ".xlsm", ".xls", ".ods")
 MARKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
-"""How such files begin: packed with zip, or as Excel wrote them before 2007."""
+"""The beginnings of such files: packed with zip, or as Excel wrote them before 2007."""
 
 SHOWN = 40  # bytes of another file, in the message on it
 LOOKED_AT = 20  # rows of a sheet in which its header is looked for

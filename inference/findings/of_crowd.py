@@ -126,7 +126,7 @@ def one_class_each(of: Labels) -> Iterator[Said]:
 
 @once
 def is_one_sided(annotations: Annotations) -> bool:
-    """Whether most annotations are by workers who give one class alone, as labelling functions, and no spammers, do."""
+    """True where most annotations are by workers of one class each, as labelling functions, and no spammers, are."""
     return of_one_class_each(annotations)[1] > ONE_SIDED and not len(constant_workers(annotations).workers)
 
 

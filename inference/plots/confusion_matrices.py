@@ -266,12 +266,12 @@ def draw_confusions(
 
 
 def _widest(n_classes: int) -> int:
-    """How many heat maps stand side by side at the most."""
+    """The number of heat maps that stand side by side at the most."""
     return 5 if n_classes <= FEW else 3 if n_classes <= MAX_CELLS else 4
 
 
 def _most(n_classes: int) -> int:
-    """How many heat maps a figure has by default: no more than are seen without scrolling far."""
+    """The number of heat maps of a figure by default: no more than are seen without scrolling far."""
     return (4 if n_classes <= FEW else 2) * _widest(n_classes)
 
 

@@ -227,7 +227,7 @@ def ordered_classes(annotations: Annotations, what: str = "this story") -> int:
 
 
 def _questions_in_order(annotations: Annotations) -> str:
-    """What can be fitted: questions of ordered or two classes alone, and by which story all together."""
+    """Advice on what can be fitted: questions of ordered or two classes alone, and by which story all together."""
     each = [(name, *annotations.question_classes(name)) for name in annotations.questions]
     in_order = [name for name, _, kind in each if kind.in_order]
     suiting = in_order + [name for name, classes, kind in each if len(classes) == 2 and not kind.in_order]

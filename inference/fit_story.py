@@ -13,9 +13,10 @@ import pandas as pd
 from jax.sharding import Mesh
 
 from ..data import AnnotationError, Annotations, unknown_name
-from ..data.errors import UnknownNameError, check_name, look_up
+from ..data.errors import UnknownNameError, check_name, look_up, warn
 from ..data.exports.reading import OPTIONS as OF_ANNOTATIONS
 from ..data.exports.reading import read
+from ..data.id_text import listing, name_quoted
 from ..data.packed import PackedStore
 from ..data.scan import Scan
 from ..data.some_tasks import changed_tasks
@@ -325,7 +326,8 @@ def update(
 ) -> Fitted:
     """Fit the same story to the annotations and more of them; arguments and errors are those of :meth:`.Fit.update`.
 
-    Where ``found_families`` says that families of workers were found, and not given, a new worker is alone in theirs.
+    Where ``found_families`` says that families of workers may have been found, and not given, a new worker is alone in
+    theirs, with a warning.
 
     What is known of old tasks and workers is taken over. Of much data EM first goes over the tasks that have something
     new or were uncertain (:mod:`.sparse_em`), and then over everything, from where it needs few iterations. SVI and
@@ -395,7 +397,7 @@ def _with_tables(model: Model, given: Mapping[str, Any]) -> Model:
 
 
 def _with_new_families(model: Model, annotations: Annotations, *, found: bool) -> Model:
-    """Return the model whose new workers have families, each their own where families were found.
+    """Return the model whose new workers have families, each their own, with a warning, where families were found.
 
     Raises:
         StoryError: families were given, and lack a new worker, with how to give it.
@@ -405,6 +407,8 @@ def _with_new_families(model: Model, annotations: Annotations, *, found: bool) -
     if not lacking:
         return model
     if found:
+        new = listing(lacking, 5, name_quoted)
+        warn(f"new workers are each a family of their own: {new}; worker_families={{worker: family, …}} says another")
         return _with_tables(model, {"worker_families": {worker: alone(worker) for worker in lacking}})
     raise StoryError(
         f"worker_families does not name the worker {lacking[0]!r}; give each new worker a family by fit.update(more, "

@@ -488,7 +488,8 @@ class Fit(Posterior):
                 and abstentions are those of the fit unless they are given; nothing else is known of how the first
                 annotations were read. And hyperparameters of this fit that are tables and grow with workers or tasks,
                 such as ``history``, for all of them; of ``worker_families`` those of new workers are enough, and of
-                an average none: a new worker is alone in theirs. Of an average they are of the fits that have them.
+                an average none: a new worker is alone in theirs, with a warning. Of an average they are of the fits
+                that have them.
 
         Raises:
             OneStoryError: the labels are without a likelihood.

@@ -54,7 +54,11 @@ ORDERED: dict[str, dict[str, Any]] = {ORDERED_STORY: {"story": "graded_response"
 """Stories beside :data:`DEFAULT_SET` where more than two classes are ordered: :func:`default_set`."""
 
 ORDERED_SHARE = 0.9
-"""The weight of :data:`ORDERED` without a look at the annotations: ``benchmarks/ordered.py --shares``."""
+"""The weight of :data:`ORDERED` without a look at the annotations.
+
+It and the prior's scale were chosen with gold labels in view, for the crowds that fare worst: by log-score most
+datasets would choose a stiffer prevalence for the one left out (``benchmarks/ordered.py --shares``).
+"""
 
 DEFAULT_SET_LEVELS: dict[str, dict[str, Any]] = {"score_factor": {}}
 """The default set of stories where annotations are levels of another truth, in the form of :data:`DEFAULT_SET`."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...data.description import count_text
+from ...data.id_text import listing
 from ...models.parts.shared_error import families_of
 from ..fitted.beyond_chance import agreement, by_chance, parties
 from ..fitted.dependence import excess_agreement
@@ -157,10 +158,9 @@ def families(of: Posterior) -> Iterator[Said]:
     votes = np.stack([given.rows(np.isin(worker, group)).votes() for group in groups[:2]])
     is_most = votes == votes.max(-1, keepdims=True)
     share = float((~is_most.all(0).any(-1)).sum() / max(votes.any(-1).all(0).sum(), 1))
-    more = f"; and {len(workers) - 2} more" if len(workers) > 2 else ""
     yield open_question(
         f"which workers are right where their families contradict each other: given the labels they agree more within "
-        f"{len(workers)} families than between them ({'; '.join(map(listed, workers[:2]))}{more}), and most of the two "
+        f"{len(workers)} families than between them ({listing(workers, 2, listed, between='; ')}), and most of the two "
         f"largest give different classes to {share:.0%} of the tasks that both annotated",
         families=workers,
         contradicted=share,

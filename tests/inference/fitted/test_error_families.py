@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl.data.errors import AnnotationWarning
 from crowdppl.inference.fitted.dependence import excess_agreement
 from crowdppl.inference.fitted.error_families import BY_FAMILY, _log_prior, error_families, pair_excess
 
@@ -111,7 +112,9 @@ def test_a_new_worker_is_alone_in_a_family_of_an_average_that_found_families():
     annotations = judges(0, n_tasks=200).without_gold()
     fit = cp.fit("auto", annotations, progress=False, max_iterations=20)
     more = pd.DataFrame({"task": [annotations.tasks[0]], "worker": ["newcomer"], "label": [annotations.classes[0]]})
-    updated = fit.update(more, progress=False)
+    with pytest.warns(AnnotationWarning, match="family of their own: 'newcomer'") as told:
+        updated = fit.update(more, progress=False)
+    assert len([one for one in told if one.category is AnnotationWarning]) == 1
     families = updated.fits[BY_FAMILY].model.hyperparameters["worker_families"].set_index("worker")["family"]
     assert (families == families["newcomer"]).sum() == 1
     assert len(families) == annotations.n_workers + 1

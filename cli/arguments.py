@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.errors import AnnotationError, UnknownNameError, given_path, nearest
+from ..data.errors import AnnotationError, UnknownNameError, given_path, look_up, nearest
 from ..data.text_files import check_columns, read_header, suffix_of
 from .advice import for_the_shell
 from .output import named_for_others
@@ -41,7 +41,6 @@ PRIORS = ("Prevalence", "SmoothPrevalence", "CorrelatedQuestions", "BradleyTerry
 """Priors of the true classes that ``--set truth_prior=`` takes."""
 
 TEXT = (".csv", ".tsv", ".txt")  # suffixes of files that have a header
-ROLES = ("task", "worker", "label", "count", "seconds", "when")
 STANDARD_INPUT = "-"
 LOGS = "of inspect_ai, lm-evaluation-harness, promptfoo, OpenAI evals, deepeval or langfuse"
 ACCEPTED = (
@@ -84,8 +83,7 @@ def check_input(request: Request, context: typer.Context | None = None, of_a_fit
     tables: list[tuple[str, Path | None]] = [("--probabilities", file) for file in request.probabilities or []]
     tables += [("--gold", request.gold), ("--features", request.features), ("--item-features", request.item_features)]
     for option, file in tables:
-        if file is not None and not file.is_file():
-            raise AnnotationError(f"{option}: there is no file {file}{similar(file)}")
+        check_file(file, f"{option}: ")
     if request.file == STANDARD_INPUT or saved is not None:
         return
     path = given_path(request.file)
@@ -117,10 +115,7 @@ def check_input(request: Request, context: typer.Context | None = None, of_a_fit
             header = read_header(path, separator(request), request.encoding)
         except OSError as error:
             raise _unreadable(path, error) from error
-        named_columns = [request.task, request.worker, request.label, request.count, request.seconds, request.when]
-        check_columns(
-            {role: name for role, name in zip(ROLES, named_columns, strict=True) if name is not None}, header, str(path)
-        )
+        check_columns(request.named_columns, header, str(path))
 
 
 def read_annotations(request: Request, first: Annotations | None = None) -> Annotations:
@@ -180,16 +175,13 @@ def _of_question(annotations: Annotations, name: str) -> Annotations:
     """Return the annotations of one question, by its name as it is typed.
 
     Raises:
-        AnnotationError: there is no such question.
+        AnnotationError: one question is asked about each task.
+        UnknownNameError: there is no such question.
     """
     known = {str(question): question for question in annotations.questions}
     if not known:
         raise AnnotationError(f"--only-question {name}: one question is asked about each task; leave it out")
-    if name not in known:
-        raise AnnotationError(
-            f"--only-question {name}: there is no such question; the questions are {', '.join(known)}"
-        )
-    return annotations.of_question(known[name])
+    return annotations.of_question(look_up("question of --only-question", name, known))
 
 
 def read_probabilities(request: Request, annotations: Annotations | Scan) -> dict[str, Any]:
@@ -493,6 +485,16 @@ def read_table(option: str, file: Path, task: str | None, *, names: tuple[str, .
         return table
     except (OSError, ValueError) as error:
         raise AnnotationError(f"{option}: {file} cannot be read as a table: {error}") from error
+
+
+def check_file(file: Path | None, of: str = "") -> None:
+    """Refuse a file that is not there; `of` is what the message begins with, the option.
+
+    Raises:
+        AnnotationError: there is none.
+    """
+    if file is not None and not file.is_file():
+        raise AnnotationError(f"{of}there is no file {file}{similar(file)}")
 
 
 def similar(path: Path) -> str:

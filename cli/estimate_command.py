@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from ..data.atomic import check_new_file, whole_file
-from ..data.errors import AnnotationError, check_name
+from ..data.errors import check_name
 from . import options
 from .advice import for_the_shell
-from .arguments import similar
+from .arguments import check_file
 from .terminal import frame_table, plain_messages, stdout
 
 METHODS = ("ppi", "rogan_gladen", "classical")
@@ -54,8 +54,7 @@ def estimate(
     with plain_messages(str(folder)):
         check_name("value of --method", method, METHODS)
         check_new_file(out, (".csv",))
-        if not gold.is_file():
-            raise AnnotationError(f"there is no file {gold}{similar(gold)}")
+        check_file(gold)
         from rich.text import Text
 
         from .. import estimate as estimated

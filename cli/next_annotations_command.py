@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..data.atomic import check_new_file
-from ..data.errors import AnnotationError, nearest
+from ..data.errors import AnnotationError, look_up
 from . import options
 from .arguments import saved_or_new_fit
 from .next_gold_command import write_to_fill_in
@@ -155,18 +155,12 @@ def _workers(fit: Fit, ask: list[str] | None, *, ask_all: bool) -> list[Any] | N
     """The workers who may be asked, as the annotations have them; None for a typical one.
 
     Raises:
-        AnnotationError: the annotations have no such worker, or name none.
+        AnnotationError: the annotations name no workers.
+        UnknownNameError: they have no such worker.
     """
     if not ask and not ask_all:
         return None
     if not fit.annotations.named:
         raise AnnotationError("the annotations name no workers, so none can be asked by name; leave --ask out")
     known = {str(worker): worker for worker in fit.annotations.workers}
-    for name in ask or []:
-        if name not in known:
-            near = nearest(name, known)
-            listed = ", ".join(list(known)[:5]) + " …" * (len(known) > 5)
-            raise AnnotationError(
-                f"--ask {name}: there is no such worker{f'; did you mean {near}?' if near else f'; there are {listed}'}"
-            )
-    return [known[name] for name in ask] if ask else list(known.values())
+    return [look_up("worker of --ask", name, known) for name in ask] if ask else list(known.values())

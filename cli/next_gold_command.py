@@ -15,7 +15,7 @@ from ..data.atomic import check_new_file, whole_file
 from ..data.errors import AnnotationError
 from ..data.text_files import read_header, suffix_of
 from . import options
-from .arguments import TEXT, read_table, saved_or_new_fit, separator, similar
+from .arguments import TEXT, check_file, read_table, saved_or_new_fit, separator
 from .request import Request, takes_request
 from .terminal import frame_table, plain_messages, show_files, stdout, written_in
 
@@ -68,8 +68,7 @@ def next_gold(
         check_new_file(page, (".html", ".htm"))
         if content is not None and page is None:
             raise AnnotationError("--content is shown on the page; give --page FILE.html too")
-        if content is not None and not content.is_file():
-            raise AnnotationError(f"--content: there is no file {content}{similar(content)}")
+        check_file(content, "--content: ")
         fit = saved_or_new_fit(context, request, [story], method, OF_A_FIT)
         from .. import gold_page
         from .. import next_gold as tasks_to_check
@@ -120,8 +119,8 @@ def content_option(request: Request, workers: Iterable[object]) -> str:
 def _content(file: Path, request: Request) -> pd.DataFrame:
     """The table of a file, whose column of tasks is called so, without those that were named as something else."""
     table = read_table("--content", file, request.task)
-    others = [request.worker, request.label, request.count, request.seconds, request.when]
-    table = table.drop(columns=[name for name in others if name in table])
+    others = [name for role, name in request.named_columns.items() if role != "task"]
+    table = table.drop(columns=others, errors="ignore")
     return table.rename(columns={request.task: "task"}) if request.task in table else table
 
 

@@ -99,14 +99,14 @@ class Request:
 
     @property
     def named_columns(self) -> dict[str, str]:
-        """The columns that were named, and the separator, by option."""
-        return self._given("task", "worker", "label", "count", "seconds", "when", "separator")
+        """The columns that were named, by option."""
+        return self._given("task", "worker", "label", "count", "seconds", "when")
 
     @property
     def kind_of_file(self) -> dict[str, Any]:
         """Options on the file's kind that were given, by name."""
-        given = self._given("encoding", "sheet", "question", "columns", "outer", "several", "missing", "comparisons")
-        given |= self._given("tags", "tag_separator", "empty")
+        given = self._given("separator", "encoding", "sheet", "question", "columns", "outer", "several", "missing")
+        given |= self._given("comparisons", "tags", "tag_separator", "empty")
         several = (self.question or "").split(",")
         if len(several) > 1 and all(name and name == name.strip() for name in several):
             given["question"] = several  # no blank beside a comma, as there is in a sentence

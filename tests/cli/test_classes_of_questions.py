@@ -111,6 +111,6 @@ def test_a_story_of_one_order_names_the_questions_that_suit_and_the_option_that_
     assert len(labels) == 12
     assert set(labels["label"]) <= {1, 2, 3, 4, 5}
     unknown = refused("fit", file, *stated, "--only-question", "helpfull", "--out", tmp_path / "none")
-    assert "there is no such question; the questions are" in unknown
+    assert "unknown question of --only-question 'helpfull'; did you mean 'helpful'? There are: " in unknown
     one = ("--only-question", "safe", "--out", tmp_path / "none")
     assert "one question is asked about each task" in refused("fit", "anesthesia", *one)

@@ -77,7 +77,7 @@ def test_annotations_of_comparisons_are_asked_with_their_items(saved, tmp_path):
 
 def test_what_they_cannot_use_is_refused_with_what_would_do(saved, tmp_path):
     fit, pairs = saved / "fit", saved / "pairs"
-    assert "--ask 6: there is no such worker; there are 0, 1, 2, 3, 4 …" in refused("next-annotations", fit, "--ask", 6)
+    assert "unknown worker of --ask '6'. There are: 0, 1, 2, 3, 4" in refused("next-annotations", fit, "--ask", 6)
     assert "give --ask WORKER or --ask-all" in refused("next-annotations", fit, "--most-per-worker", 2)
     assert "leave it out, or --ask" in refused("next-comparisons", pairs, "--ask", 7, "--ask-all")
     assert "must end in .csv" in refused("next-comparisons", pairs, "--out", tmp_path / "asked.txt")

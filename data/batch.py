@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .annotations import Annotations, Array, as_pytree
+from .arrays import longer
 from .ids import Ids
 from .kinds import Kind
 from .padding import PaddedAnnotations
@@ -58,22 +59,14 @@ def padded_batch(
         classes: of all annotations.
         kind: of the labels.
     """
-    (n_rows, n_tasks), n_real = size, len(label)
-
-    def padded(values: np.ndarray) -> np.ndarray:
-        longer = np.zeros(n_rows, np.int32)
-        longer[:n_real] = values
-        return longer
-
-    task = np.full(n_rows, n_tasks - 1, np.int32)
-    task[:n_real] = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
-    weight = np.zeros(n_rows, np.float32)
-    weight[:n_real] = 1 if count is None else count
+    n_rows, n_tasks = size
+    task = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
+    weight = np.ones(len(label), np.float32) if count is None else count.astype(np.float32)
     return Batch(
-        task=task,
-        worker=None if worker is None else padded(worker),
-        label=padded(label),
-        count=weight,
+        task=longer(task, n_rows, n_tasks - 1),
+        worker=None if worker is None else longer(worker.astype(np.int32), n_rows, 0),
+        label=longer(label.astype(np.int32), n_rows, 0),
+        count=longer(weight, n_rows, 0),
         gold=None,
         features=None,
         worker_features=None,

@@ -339,7 +339,8 @@ def _identified(column: pd.Series, by_text: dict[str, Any]) -> pd.Series:
 
 def _columns(gold: Any, task: str, label: str, where: Where | None) -> tuple[Column, pd.Series]:
     if isinstance(gold, pd.Series):
-        gold = dict(zip(gold.index, gold, strict=True)) if gold.index.is_unique else _series_frame(gold, task, label)
+        is_unique, several = gold.index.is_unique, {task: gold.index, label: gold.to_numpy()}
+        gold = dict(zip(gold.index, gold, strict=True)) if is_unique else pd.DataFrame(several)
     if isinstance(gold, Mapping):
         keys = list(gold)
         labels = pd.Series(list(gold.values()), dtype=object)
@@ -352,11 +353,6 @@ def _columns(gold: Any, task: str, label: str, where: Where | None) -> tuple[Col
     frame = as_frame(gold, "gold")
     named = encode(take_column(frame, task, "task", "gold"), f"gold column {task!r}", where or row_number)
     return named, take_column(frame, label, "label", "gold")
-
-
-def _series_frame(gold: pd.Series, task: str, label: str) -> pd.DataFrame:
-    """Return a Series in which a task stands more than once as a table."""
-    return pd.DataFrame({task: gold.index, label: gold.to_numpy()})
 
 
 def majority_accuracy(votes: np.ndarray, gold: np.ndarray, kind: Kind = NOMINAL) -> float:

@@ -512,9 +512,8 @@ def order_of_all(columns: Mapping[str, pd.Series]) -> pd.CategoricalDtype | None
     Raises:
         AnnotationError: two columns have two orders.
     """
-    dtypes = {title: values.dtype for title, values in columns.items()}
-    types = {title: each for title, each in dtypes.items() if isinstance(each, pd.CategoricalDtype) and each.ordered}
-    if len(types) < len(dtypes):
+    types = _ordered_types(columns)
+    if len(types) < len(columns):
         return None
     listed = {title: list(each.categories) for title, each in types.items()}
     longest = max(listed, key=lambda title: len(listed[title]))
@@ -541,11 +540,15 @@ def orders_by_column(columns: Mapping[str, pd.Series]) -> dict[str, list[Any]] |
     Raises:
         AnnotationError: as `order_of_all`.
     """
-    dtypes = {name: values.dtype for name, values in columns.items()}
-    types = {name: each for name, each in dtypes.items() if isinstance(each, pd.CategoricalDtype) and each.ordered}
+    types = _ordered_types(columns)
     if not types or order_of_all({f"column {name!r}": values for name, values in columns.items()}) is not None:
         return None
     return {name: list(whole_as_integers(each.categories.to_series())) for name, each in types.items()}
+
+
+def _ordered_types(columns: Mapping[str, pd.Series]) -> dict[str, pd.CategoricalDtype]:
+    dtypes = {name: values.dtype for name, values in columns.items()}
+    return {name: each for name, each in dtypes.items() if isinstance(each, pd.CategoricalDtype) and each.ordered}
 
 
 def whole_as_integers(values: pd.Series) -> pd.Series:

@@ -12,21 +12,19 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from .annotations import Annotations
 from .batch import Batch, padded_batch
 from .build import check_counts
-from .errors import AnnotationError, warn
+from .errors import AnnotationError
 from .ids import Ids
-from .input_warnings import tell_order
-from .kinds import NOMINAL, Kind, sorted_labels
+from .kinds import Kind, sorted_labels
 from .partitions import Partitions, asked, values_of
 from .preparing import classes_among, missing_cells, plain_values, refused_labels
 from .scan import KINDS, Scan, kind_of
-from .store import Plan, Slice, Store
+from .store import Plan, Slice, Store, tell_prepared
 
 SIZES = ("key", "tasks", "rows")
 PACKED = pa.schema([*((name, pa.int64()) for name in SIZES), ("arrays", pa.binary()), ("ids", pa.binary())])
@@ -273,22 +271,11 @@ class PackedStore(Store):
             rows = {row["key"]: row for row in self.partitions.collected().to_pylist()}
         batches = [pickle.loads(rows[key]["arrays"]) for key in self._keys]
         arrays = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
-        per_task, worker = arrays["rows"], arrays.get("worker")
-        return self.names().replace(
-            task=np.repeat(np.arange(len(per_task), dtype=np.int32), per_task),
-            worker=None if worker is None else worker.astype(np.int32),
-            label=arrays["label"].astype(np.int32),
-            count=None if self.once else arrays["count"].astype(np.float32),
-            tasks=Ids([name for key in self._keys for name in task_ids(rows[key]["ids"]).to_pylist()]),
-        )
+        return self.together(arrays, [name for key in self._keys for name in task_ids(rows[key]["ids"]).to_pylist()])
 
     def task_values(self, part: Slice) -> pa.ChunkedArray:
         """Return the identifiers of a batch's tasks as an Arrow array."""
         return task_ids(self._row(self._slices.index(part))["ids"])
-
-    def tasks(self, part: Slice) -> pd.Index:
-        """Return the identifiers of a batch's tasks."""
-        return pd.Index(self.task_values(part).to_pandas(), name="task")
 
     def _row(self, number: int) -> dict[str, Any]:
         """Fetch a packed batch; the last one is kept here, since its tasks are asked for after it."""
@@ -331,11 +318,7 @@ def pack(scan: Scan, n_rows: Any) -> PackedStore:
     with asked(frame.engine):
         packed = frame.by(scan.columns["task"], census.rows).map(how.packed, PACKED).kept()
     store = PackedStore(scan, census, packed, classes, kind, order, Ids(workers, what="workers"))
-    if census.left_out:
-        rows = census.left_out + census.rows
-        warn(f"missing='drop' left out {census.left_out:,} of {rows:,} rows, which lack a value")
-    if scan.classes is None and scan.ordered is None and kind != NOMINAL:
-        tell_order(f"column {scan.columns['label']!r}", classes)
+    tell_prepared(scan, store, census.left_out, census.left_out + census.rows)
     return store
 
 

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -117,17 +117,21 @@ class Store:
             length = max(1, int(n_rows / self.n_rows * self.n_tasks / len(firsts)))
             runs = [slice(first, first + length) for first in firsts.tolist()]
         parts = list(self._parts(runs))
+        arrays = {
+            name: np.concatenate([self._read(name, part.tasks if name in BY_TASK else part.rows) for part in parts])
+            for name in self._types
+        }
+        return self.together(arrays, [name for part in parts for name in self.task_values(part).to_pylist()])
 
-        def column(name: str) -> np.ndarray:
-            return np.concatenate([self._read(name, part.rows) for part in parts])
-
-        per_task = np.concatenate([self._read("rows", part.tasks) for part in parts])
+    def together(self, arrays: Mapping[str, np.ndarray], tasks: Iterable[Any]) -> Annotations:
+        """Return the annotations that some tasks have, by their names and the arrays of all that is stored."""
+        rows = arrays["rows"]
         return self.names().replace(
-            task=np.repeat(np.arange(len(per_task), dtype=np.int32), per_task),
-            worker=column("worker").astype(np.int32) if self.named else None,
-            label=column("label").astype(np.int32),
-            count=None if self.once else column("count").astype(np.float32),
-            tasks=Ids([name for part in parts for name in self.task_values(part).to_pylist()]),
+            task=np.repeat(np.arange(len(rows), dtype=np.int32), rows),
+            worker=arrays["worker"].astype(np.int32) if self.named else None,
+            label=arrays["label"].astype(np.int32),
+            count=None if self.once else arrays["count"].astype(np.float32),
+            tasks=Ids(tasks),
         )
 
     def _parts(self, runs: list[slice]) -> Iterator[Slice]:
@@ -238,11 +242,16 @@ def open_store(scan: Scan, folder: Path | None = None) -> Store:
         temporary = _temporary(scan)
         where = Path(temporary.name)
     store = Store(prepare(scan, where), temporary)
-    if (left_out := scan.n_rows - store.n_rows) > 0:
-        warn(f"missing='drop' left out {left_out:,} of {scan.n_rows:,} rows, which lack a value")
+    tell_prepared(scan, store, scan.n_rows - store.n_rows, scan.n_rows)
+    return store
+
+
+def tell_prepared(scan: Scan, store: Store, left_out: int, n_rows: int) -> None:
+    """Warn of the rows of all that are left out, and of classes that are ordered where nothing is said of it."""
+    if left_out > 0:
+        warn(f"missing='drop' left out {left_out:,} of {n_rows:,} rows, which lack a value")
     if scan.classes is None and scan.ordered is None and store.kind != NOMINAL:
         tell_order(f"column {scan.columns['label']!r}", store.classes)
-    return store
 
 
 def _temporary(scan: Scan) -> tempfile.TemporaryDirectory[str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .columns import Column
 from .errors import AnnotationError, nearest, warn
-from .id_text import name_quoted
+from .id_text import listing, name_quoted
 from .ids import Ids
 from .kinds import NOMINAL, Kind
 
@@ -143,9 +143,9 @@ def _tell_unused(abstentions: Ids, label: Column) -> None:
     others = [value for value in label.ids if value not in abstentions]
     for value in abstentions:
         if value not in label.ids:
-            found = ", ".join(map(repr, label.ids[:10])) + (", ..." if len(label.ids) > 10 else "")
             near = nearest(value, others)
             meant = "" if near is None else f" (did you mean {near!r}?)"
+            found = listing(label.ids, 10)
             warn(f"abstain: no annotation is {value!r}{meant}; the values found in {label.title} are {found}")
 
 

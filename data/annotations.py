@@ -24,6 +24,7 @@ from .constructors import Constructors
 from .errors import AnnotationError
 from .frames import as_frame, is_frame
 from .gold import resolve_gold
+from .id_text import listing
 from .ids import NO_IDS, Ids
 from .joining import joined, refuse_new_classes
 from .kinds import NOMINAL, Kind, Ordered
@@ -659,19 +660,18 @@ class Annotations(Constructors):
         known = [self.kind.remark] if self.kind.remark else []
         known += [f"{name} {tuple(np.shape(array))}" for name, array in arrays.items() if array is not None]
         if len(self.questions):
-            names = f"{', '.join(map(repr, self.questions[:10]))}{' …' * (len(self.questions) > 10)}"
             of = description.count_text(len(tasks_of(self.tasks)), "task")
-            known.insert(0, f"questions {names} about {of}, each a task of its own")
+            known.insert(0, f"questions {listing(self.questions, 10)} about {of}, each a task of its own")
         if self.scored:
             known.insert(0, f"annotations in {self.n_levels} levels from {self.levels[0]!r} to {self.levels[-1]!r}")
         if self.abstains:
-            known.append(f"abstentions {', '.join(map(repr, self.abstentions[:10]))}")
+            known.append(f"abstentions {listing(self.abstentions, 10)}")
         if isinstance(self.gold, np.ndarray):
             known.append(f"gold labels of {description.count_text(int((self.gold >= 0).sum()), 'task')}")
         if isinstance(self.evidence, np.ndarray):
             known.append(f"evidence about {description.count_text(int((self.evidence != 0).any(-1).sum()), 'task')}")
         if isinstance(self.model_scores, np.ndarray):
-            known.append(f"probabilities by {', '.join(map(repr, self.models[:5]))}{' …' * (len(self.models) > 5)}")
+            known.append(f"probabilities by {listing(self.models, 5)}")
         if isinstance(self.seconds, np.ndarray):
             known.append(f"seconds of {description.count_text(int((~np.isnan(self.seconds)).sum()), 'row')}")
         if isinstance(self.when, np.ndarray):

@@ -48,10 +48,9 @@ class Column:
         if (unknown := np.flatnonzero(position < 0)).size:
             value = self.ids[int(unknown[0])]
             row = int(self.rows_with(int(unknown[0]))[0])
-            listing = ", ".join(map(repr, ids[:10])) + (", ..." if len(ids) > 10 else "")
             raise AnnotationError(
                 f"{self.title}, {self.where(row)}: {value!r} is not in "
-                f"{option}=[{listing}]{type_hint(value, ids)}; "
+                f"{option}=[{listing(ids, 10)}]{type_hint(value, ids)}; "
                 f"add it to {option}, or leave {option} out to take all that there are"
             )
         return replace(self, codes=position[self.codes], ids=ids)

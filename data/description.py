@@ -11,7 +11,7 @@ from markupsafe import Markup
 from .agreement import krippendorff_alpha
 from .cards import bar, card, histogram, short, table
 from .cards import facts as facts_card
-from .id_text import n_shown
+from .id_text import listing, n_shown
 from .kinds import NOMINAL, Kind
 
 SHARE = "share of annotation "
@@ -91,10 +91,9 @@ def text(
         unit: "row" inside compiled functions, where counts have no values.
     """
     by_whom = "unnamed workers" if n_workers is None else count_text(n_workers, "worker")
-    names = ", ".join(map(repr, classes[:_LISTED])) + (", ..." if len(classes) > _LISTED else "")
     return (
         f"Annotations: {count_text(n_annotations, unit)} of {count_text(n_tasks, 'task')} by {by_whom}\n"
-        f"  {len(classes)} classes: {names}\n"
+        f"  {len(classes)} classes: {listing(classes, _LISTED)}\n"
         f"  with {', '.join(extras) if extras else 'neither gold labels nor features'}"
     )
 

@@ -250,7 +250,7 @@ def merged(label: Column, merge: Mapping[Any, Any]) -> Column:
         near = nearest(unknown[0], known)
         raise AnnotationError(
             f"merge names {unknown[0]!r}, which is no value of {label.title}"
-            f"{f'; did you mean {near!r}?' if near else ''} There are {', '.join(map(repr, known[:10]))}"
+            f"{f'; did you mean {near!r}?' if near else ''} There are {listing(known, 10)}"
         )
     names = [by_text.get(str(asked[name]), asked[name]) if name in asked else name for name in known]
     place = {name: code for code, name in enumerate(dict.fromkeys(names))}

@@ -10,6 +10,7 @@ import pandas as pd
 from .arrays import midranks
 from .columns import Column, Where, encode, row_number
 from .errors import AnnotationError, look_up
+from .id_text import listing
 from .ids import Ids
 from .text import are_digits
 
@@ -188,10 +189,9 @@ class Kind:
         Raises:
             AnnotationError: classes of this kind have no mean, by default; the message says how an order is stated.
         """
-        listing = ", ".join(map(repr, classes[:4])) + (", ..." if len(classes) > 4 else "")
         raise AnnotationError(
-            f"classes {listing} have no order, and so no mean; make the annotations with ordered=[...], all classes "
-            "from the least to the greatest, or with ordered=True where they are whole numbers"
+            f"classes {listing(classes, 4)} have no order, and so no mean; make the annotations with ordered=[...], "
+            "all classes from the least to the greatest, or with ordered=True where they are whole numbers"
         )
 
     def costs(self, classes: Sequence[Any], name: str | None = None) -> np.ndarray:

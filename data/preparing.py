@@ -24,6 +24,7 @@ from .atomic import whole_folder
 from .build import check_counts
 from .columns import Column
 from .errors import AnnotationError, StorageError
+from .id_text import listing
 from .ids import Ids
 from .kinds import (
     MOST_CLASSES,
@@ -232,10 +233,10 @@ def refused_labels(labels: Sequence[Any], scan: Scan, where: str) -> dict[int, s
                 "classes, list them in classes=[...]"
             )
         return {at: fraction_text(value) for at, value in enumerate(labels) if is_fraction(value)}
-    listing = ", ".join(map(repr, list(scan.classes)[:10]))
+    listed = listing(list(scan.classes), 10)
     advice = f"add it to {scan.option}, or leave {scan.option} out to take all that there are"
     unknown = ((at, value) for at, value in enumerate(labels) if value not in scan.classes)
-    return {at: f"{value!r} is not in {scan.option}=[{listing}]; {advice}" for at, value in unknown}
+    return {at: f"{value!r} is not in {scan.option}=[{listed}]; {advice}" for at, value in unknown}
 
 
 def _place(row: int, role: str, file: File, scan: Scan) -> str:

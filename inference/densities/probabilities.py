@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations, Ids
+from ...data.id_text import listing
 
 Table = pd.DataFrame | np.ndarray
 Probabilities = Table | Mapping[str, Table] | None
@@ -97,7 +98,7 @@ def values_of(
     if (tasks < 0).any():
         unknown = table.index.tolist()[int(np.argmax(tasks < 0))]
         raise AnnotationError(
-            f"{option}: the task {unknown!r} is not in the annotations; known are {list(annotations.tasks[:5])} …; "
+            f"{option}: the task {unknown!r} is not in the annotations; known are {listing(annotations.tasks, 5)}; "
             "take a task that nobody annotated among them by tasks=[…] when you make the annotations"
         )
     if (twice := table.index.duplicated()).any():

@@ -13,6 +13,7 @@ from jax import Array
 
 from ...data import AnnotationError, Annotations
 from ...data.errors import whole_number
+from ...data.id_text import listing
 from ...data.ids import one_or_several
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
@@ -217,7 +218,7 @@ def asked_workers(annotations: Annotations, workers: Any) -> np.ndarray:
     if (positions < 0).any():
         name = listed[int(np.argmax(positions < 0))]
         raise AnnotationError(
-            f"workers: {name!r} is not in the annotations; known are {list(annotations.workers[:5])} …; leave workers "
+            f"workers: {name!r} is not in the annotations; known are {listing(annotations.workers, 5)}; leave workers "
             "out for the tasks that a typical worker is to be asked for"
         )
     if not listed:

@@ -9,6 +9,7 @@ from ...data import AnnotationError
 from ...data.description import count_text
 from ...data.errors import warn, whole_number
 from ...data.gold import INCLUSION
+from ...data.id_text import listing
 from ...data.ids import one_or_several
 from .confusion_scores import entropy
 from .fitted import Fitted
@@ -117,7 +118,7 @@ def _among(tasks: Any, among: Any) -> np.ndarray:
     position = tasks.index_of(listed)
     if (position < 0).any():
         name = listed[int(np.argmax(position < 0))]
-        raise AnnotationError(f"among: {name!r} is not among the tasks; known are {list(tasks[:5])} …")
+        raise AnnotationError(f"among: {name!r} is not among the tasks; known are {listing(tasks, 5)}")
     found = np.zeros(len(tasks), bool)
     found[position] = True
     return found

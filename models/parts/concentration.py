@@ -10,6 +10,7 @@ from jax import Array
 
 from ...data import Annotations, Ids
 from ...data.errors import real_number, whole_number
+from ...data.id_text import listing
 from .contract import StoryError
 
 COLUMNS = ["worker", "truth", "label", "count"]
@@ -145,7 +146,7 @@ def _known(history: pd.DataFrame, column: str, ids: Ids) -> np.ndarray:
         row = int(np.argmax(codes < 0))
         raise StoryError(
             f"history, column {column!r}, row {row}: {values[row]!r} is not in the annotations; "
-            f"known are {list(ids[:5])}{' …' if len(ids) > 5 else ''}"
+            f"known are {listing(ids, 5)}"
         )
     return codes
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...data import Annotations
 from ...data.arrays import groups_sharing
+from ...data.id_text import listing
 from .contract import StoryError
 from .of_levels import level_places
 from .truth import ordered_classes
@@ -59,7 +60,7 @@ def order_of_classes(annotations: Annotations) -> OrderOfClasses:
     own = [kind.classes_of(question, n_classes) for question in range(len(names))]
     for question, classes in enumerate(own):
         if len(classes) > 2 and not kind.of_question(question).in_order:
-            listed = ", ".join(repr(annotations.classes[int(k)]) for k in classes[:4]) + ", ..." * (len(classes) > 4)
+            listed = listing([annotations.classes[int(k)] for k in classes], 4)
             raise StoryError(
                 f"this story uses the order of the classes, and {listed} of the question {names[question]!r} have "
                 f"none; make the annotations with ordered={{{names[question]!r}: [...]}}, all classes from the least "

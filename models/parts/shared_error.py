@@ -31,6 +31,7 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import Annotations, Ids
+from ...data.id_text import listing
 from ...data.padding import counts_by_task
 from ...data.questions import Units, of_each_question
 from .concentration import diagonal_concentration, positive
@@ -355,7 +356,7 @@ def _families(families: Any, annotations: Annotations) -> tuple[Array | None, in
         row = int(np.argmax(known < 0))
         raise StoryError(
             f"worker_families names the worker {frame['worker'].tolist()[row]!r} (row {row}), whom the annotations do "
-            f"not know; known are {list(annotations.workers[:5])}{' …' if annotations.n_workers > 5 else ''}"
+            f"not know; known are {listing(annotations.workers, 5)}"
         )
     if lacking := without_family(frame, annotations):
         raise StoryError(f"worker_families does not name the worker {lacking[0]!r}; give each worker a family")

@@ -11,6 +11,7 @@ from jax import Array
 from numpyro.distributions import Distribution, constraints
 
 from ...data import Annotations
+from ...data.id_text import listing
 from .abstaining import sample_rates, with_abstentions, with_rates
 from .contract import StoryError
 from .correlated_questions import KindsOfTasks
@@ -217,7 +218,7 @@ def ordered_classes(annotations: Annotations, what: str = "this story") -> int:
             f"{_questions_in_order(annotations)}"
         )
     if annotations.n_classes > 2 and not annotations.kind.in_order:
-        listed = ", ".join(map(repr, annotations.classes[:4])) + (", ..." if annotations.n_classes > 4 else "")
+        listed = listing(annotations.classes, 4)
         raise StoryError(
             f"{what} uses the order of the classes, and {listed} have none; make the annotations with "
             "ordered=[...], all classes from the least to the greatest, or with ordered=True where they are whole "
@@ -248,5 +249,5 @@ def two_classes(annotations: Annotations) -> None:
     if annotations.n_classes != 2:
         raise StoryError(
             f"this story is of two classes, the annotations have {annotations.n_classes}: "
-            f"{list(annotations.classes[:5])}; fit dawid_skene or one_coin"
+            f"{listing(annotations.classes, 5)}; fit dawid_skene or one_coin"
         )

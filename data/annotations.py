@@ -346,19 +346,25 @@ class Annotations(Constructors):
             )
         return pairs_frame(self.tasks, np.asarray(self.sides), self.items)
 
-    def as_shown(self, by_task: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return values of each row's task by class, (A, K), and labels, (A,), of the sides as the row showed them.
+    def as_shown(self, of_row: np.ndarray) -> np.ndarray:
+        """Return values of each row by class, of the sides as the row showed them.
 
         Args:
-            by_task: values by task and class, such as probabilities of the true labels, shape (N, K).
+            of_row: values, such as probabilities of the true labels, shape (A, K).
         """
-        of_row, label = by_task[np.asarray(self.task)], np.asarray(self.label)
         if self.mirrored is None:
-            return of_row, label
+            return of_row
+        exchanged = of_row[:, self.kind.mirror(self.n_classes)]
+        return np.where(np.asarray(self.mirrored)[:, None], exchanged, of_row)
+
+    @property
+    def label_as_shown(self) -> np.ndarray:
+        """Return each row's label, of the sides as the row showed them, shape (A,)."""
+        label = np.asarray(self.label)
+        if self.mirrored is None:
+            return label
         mirror = np.append(self.kind.mirror(self.n_classes), np.arange(self.n_classes, self.n_categories))
-        swapped = np.asarray(self.mirrored)
-        exchanged = of_row[:, mirror[: self.n_classes]]
-        return np.where(swapped[:, None], exchanged, of_row), np.where(swapped, mirror[label], label)
+        return np.where(np.asarray(self.mirrored), mirror[label], label)
 
     def replace(self, **changes: Any) -> Annotations:
         """Return the same annotations with some attributes changed, unchecked."""

@@ -212,10 +212,10 @@ def probabilities(of: Posterior) -> np.ndarray:
     every = of.annotations.of_classes()
     given = _looked_at(every)
     n_workers, n_classes = given.n_workers, given.n_classes
-    worker, label, count = np.asarray(given.worker), np.asarray(given.label), given.row_counts
+    worker, label, count = np.asarray(given.worker), given.label_as_shown, given.row_counts
     labels = of.posterior if of.rule is not None else of.allowing_for(0.0).posterior
     shares = np.asarray(labels, float).mean(0)
-    others, label = _as_shown(given, _by_others(of, every, given), label)
+    others = given.as_shown(_by_others(of, every, given))
     n = cross_counts((n_workers, n_classes), worker, label, weight=count)
     tables = expected_counts(given, label, others, by_row=True)
     chooses = _choose(n, tables, shares)
@@ -280,28 +280,13 @@ def _by_others(of: Posterior, every: Annotations, given: Annotations) -> np.ndar
         votes = every.votes().astype(float)[task]
         votes[np.arange(len(task)), label] -= 1
         return np.asarray(given.kind.votes(np.maximum(votes, 0.0)), float)
-    shown = label if given.mirrored is None else np.where(given.mirrored, _mirror(given)[label], label)
     columns = np.ascontiguousarray(of.confusion_draws.mean((0, 1)).swapaxes(1, 2))
-    likelihood = columns[worker, shown]
-    if given.mirrored is not None:
-        likelihood = np.where(np.asarray(given.mirrored)[:, None], likelihood[:, _mirror(given)], likelihood)
+    likelihood = given.as_shown(columns[worker, given.label_as_shown])
     each = [label_posteriors(at).mean(0) if at.outcome.is_point else at.posterior for at, _ in of.weighty]
     others = np.tensordot([weight for _, weight in of.weighty], each, axes=1)[task]
     others /= np.maximum(likelihood, CLOSE)
     others /= np.maximum(np.einsum("ak->a", others), CLOSE)[:, None]
     return np.asarray(others)
-
-
-def _mirror(given: Annotations) -> np.ndarray:
-    return given.kind.mirror(given.n_classes)
-
-
-def _as_shown(given: Annotations, others: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Classes of comparisons as they were shown: left is left."""
-    if given.mirrored is None:
-        return others, label
-    turned = np.asarray(given.mirrored)
-    return np.where(turned[:, None], others[:, _mirror(given)], others), np.where(turned, _mirror(given)[label], label)
 
 
 def _choose(n: np.ndarray, tables: np.ndarray, shares: np.ndarray) -> np.ndarray:

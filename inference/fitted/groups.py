@@ -116,7 +116,7 @@ def group_memberships(fit: Posterior | Fitted, annotations: Annotations | None =
     shares = group_share_draws(fitted)
     share = np.full(len(tables), 1 / len(tables)) if shares is None else shares.mean((0, 1))
     truth, asked = _truth(fitted, asked), asked.of_classes()
-    of_row, label = asked.as_shown(truth)
+    of_row, label = asked.as_shown(truth[np.asarray(asked.task)]), asked.label_as_shown
     by_row = np.log(np.maximum(np.einsum("ak,mka->am", of_row, tables[:, :, label]), SMALLEST))
     if asked.count is not None:
         by_row *= np.asarray(asked.count)[:, None]

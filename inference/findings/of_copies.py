@@ -38,8 +38,8 @@ def copies(of: Labels) -> Iterator[Said]:
     Where the story knows them as one family already, what is left is to fit without them. Warned are 78 of 80 crowds
     of 14 workers with two groups of four who copy .75 or .85, and none of 120 healthy (``benchmarks/findings.py``).
     """
-    if isinstance(of, Posterior) and of.members and (known := _counted_as_one(of.heaviest[1].findings)):
-        yield from known
+    if isinstance(of, Posterior) and of.members and (known := _on_one(of.heaviest[1].findings)):
+        yield from (Said(one.text, one.remedy, one.values, one.severity) for one in known)
         return
     crowd = crowd_of(of)
     facts = of.outcome.facts if isinstance(of, Fitted) else {}
@@ -173,12 +173,6 @@ def _remedy_of_repeats(annotations: Annotations, workers: list[int]) -> str:
         "repeats='first' keeps one of each; or make every run a worker, such as 'judge run 2', and fit with "
         "shared_error=True, worker_families={worker: family, …}"
     )
-
-
-def _counted_as_one(findings: Iterable[Finding]) -> list[Said]:
-    """Return what a fit's findings say of copies that count as one in it."""
-    found = (one for one in findings if one.code == "copies" and "as_one" in one.values)
-    return [Said(one.text, one.remedy, one.values, one.severity) for one in found]
 
 
 def _families(of: Labels) -> Mapping[Hashable, Hashable]:

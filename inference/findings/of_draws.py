@@ -339,20 +339,12 @@ def worst_entries(parameters: xr.Dataset) -> list[WorstEntry]:
     for values, entries, found in _look(parameters):
         if np.isnan(found.rhat).all():
             continue
-        draws = values.transpose("chain", "draw", ...)
-        flat = draws.to_numpy().reshape(*draws.shape[:2], -1)
+        draws = _flat(values)
         at = int(entries[np.nanargmax(found.rhat)])
-        index = np.unravel_index(np.intp(at), draws.shape[2:])
         smallest = float(np.nanmin(found.bulk_ess)), float(np.nanmin(found.tail_ess))
+        largest = float(np.nanmax(found.rhat))
         made.append(
-            WorstEntry(
-                str(values.name),
-                flat.shape[-1],
-                float(np.nanmax(found.rhat)),
-                _entry(values, index),
-                *smallest,
-                flat[..., at],
-            )
+            WorstEntry(str(values.name), draws.shape[-1], largest, _entry(values, at), *smallest, draws[..., at])
         )
     return made
 
@@ -360,7 +352,7 @@ def worst_entries(parameters: xr.Dataset) -> list[WorstEntry]:
 class _LookedAt(NamedTuple):
     """Diagnostics of one parameter."""
 
-    values: xr.DataArray
+    values: xr.DataArray  # (chain, draw, ...)
     entries: np.ndarray  # positions of the entries that were looked at, of all but chain and draw
     found: Convergence
 
@@ -368,9 +360,8 @@ class _LookedAt(NamedTuple):
 def _look(parameters: xr.Dataset) -> list[_LookedAt]:
     """Return the convergence of all parameters, block by block."""
     looked_at = []
-    for values in parameters.values():
-        draws = values.transpose("chain", "draw", ...).to_numpy()
-        draws = draws.reshape(*draws.shape[:2], -1)
+    for values in parameters.transpose("chain", "draw", ...).values():
+        draws = _flat(values)
         size = draws.shape[0] * draws.shape[1]
         entries = _entries(draws, max(MOST // size, 1))
         step = max(BLOCK // size, 1)
@@ -381,6 +372,10 @@ def _look(parameters: xr.Dataset) -> list[_LookedAt]:
         if blocks:
             looked_at.append(_LookedAt(values, entries, Convergence(*map(np.concatenate, zip(*blocks, strict=True)))))
     return looked_at
+
+
+def _flat(values: xr.DataArray) -> np.ndarray:
+    return values.to_numpy().reshape(*values.shape[:2], -1)
 
 
 def _entries(draws: np.ndarray, most: int) -> np.ndarray:
@@ -407,13 +402,12 @@ def _extreme(
         scores = score(found)
         if not np.isnan(scores).all():
             at = pick(scores)
-            shape = values.transpose("chain", "draw", ...).shape[2:]
-            extremes.append((float(scores[at]), _entry(values, np.unravel_index(entries[at], shape))))
+            extremes.append((float(scores[at]), _entry(values, int(entries[at]))))
     return extremes[pick(np.array([score for score, _ in extremes]))] if extremes else (np.nan, "no parameter")
 
 
-def _entry(values: xr.DataArray, index: tuple[np.intp, ...]) -> str:
+def _entry(values: xr.DataArray, at: int) -> str:
     """Return an entry's name, such as ``confusion[worker 2, truth 1, annotation 3]``."""
-    dims = values.transpose("chain", "draw", ...).dims[2:]
-    names = [f"{dim} {values[dim].to_numpy()[i]}" for dim, i in zip(dims, index, strict=True)]
+    index = np.unravel_index(at, values.shape[2:])
+    names = [f"{dim} {values[dim].to_numpy()[i]}" for dim, i in zip(values.dims[2:], index, strict=True)]
     return f"{values.name}[{', '.join(names)}]" if names else str(values.name)

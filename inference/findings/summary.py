@@ -124,15 +124,20 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
         facts["models"] = models_text(fitted)
     if (classifier := fitted.model.classifier) is not None:
         facts["classifier"] = _classifier(fitted, classifier)
-    if annotations.gold is not None:
-        facts["gold"] = gold_accuracy(fitted)
-    tables = by_question_and_class(fitted, interval)
+    measured, tables = _measured(fitted, interval)
+    title = f"{fitted.story} fitted by {fitted.method.upper()}"
+    return Summary(title, facts | measured, tables, findings(fitted))
+
+
+def _measured(fit: Posterior | Fitted, interval: float) -> tuple[dict[str, str], dict[str, pd.DataFrame]]:
+    """The facts on gold labels and workers, and the tables of classes, workers and items, of what has them."""
+    annotations = fit.annotations
+    facts = {} if annotations.gold is None else {"gold": gold_accuracy(fit)}
+    tables = by_question_and_class(fit, interval)
     if annotations.named:
-        scores = fitted_scores(fitted, interval)
-        facts |= positive_class(annotations.classes) | to_review(fitted)
-        tables |= best_and_worst(scores)
-    tables |= ranking(Posterior.of(fitted), interval)
-    return Summary(f"{fitted.story} fitted by {fitted.method.upper()}", facts, tables, findings(fitted))
+        tables |= best_and_worst(fitted_scores(fit, interval))
+        facts |= positive_class(annotations.classes) | to_review(fit)
+    return facts, tables | ranking(Posterior.of(fit), interval)
 
 
 def _of_files(fitted: Fitted, files: Files, interval: float) -> Summary:
@@ -186,17 +191,10 @@ def _of_average(fit: Posterior, interval: float) -> Summary:
         tables = {"comparison": fit.comparison}
     if fit.left_out:
         facts["left out"] = "; ".join(f"{name}: {reason}" for name, reason in fit.left_out.items())
-    if fit.annotations.gold is not None:
-        facts["gold"] = gold_accuracy(fit)
-    tables |= by_question_and_class(fit, interval)
-    if fit.annotations.named:
-        scores = fitted_scores(fit, interval)
-        facts |= positive_class(fit.annotations.classes) | to_review(fit)
-        tables |= best_and_worst(scores)
-    tables |= ranking(fit, interval)
+    measured, shown = _measured(fit, interval)
     methods = " and ".join(sorted({fitted.method.upper() for fitted in fit.members.values()}))
     many = "1 story" if len(fit.members) == 1 else f"{len(fit.members)} stories"
-    return Summary(f"{many} fitted by {methods} and averaged", facts, tables, findings(fit))
+    return Summary(f"{many} fitted by {methods} and averaged", facts | measured, tables | shown, findings(fit))
 
 
 def _of_rule(fit: Posterior, rule: ByRule, interval: float) -> Summary:
@@ -205,13 +203,8 @@ def _of_rule(fit: Posterior, rule: ByRule, interval: float) -> Summary:
         n_weights = sum(np.size(value) for value in rule.weights.values())
         options = ", ".join(f"{name}={value!r}" for name, value in rule.settings.items())
         facts["classifier"] = f"{rule.classifier!r}, {count_text(n_weights, 'weight')}, {options}"
-    if fit.annotations.gold is not None:
-        facts["gold"] = gold_accuracy(fit)
-    tables = by_question_and_class(fit, interval)
-    if fit.annotations.named:
-        tables |= best_and_worst(fitted_scores(fit, interval))
-        facts |= positive_class(fit.annotations.classes) | to_review(fit)
-    return Summary(f"{rule.name}, without a likelihood", facts, tables, findings(fit))
+    measured, tables = _measured(fit, interval)
+    return Summary(f"{rule.name}, without a likelihood", facts | measured, tables, findings(fit))
 
 
 def why(comparison: pd.DataFrame) -> str:

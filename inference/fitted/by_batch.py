@@ -187,7 +187,7 @@ def _first(draws: Parameters) -> Parameters:
     return {name: value[0] for name, value in draws.items()}
 
 
-def _mean(function: Callable[[Parameters], Any], draws: Parameters) -> Any:
+def _mean(function: Callable[[Any], Any], draws: Any) -> Any:
     """A function's mean over draws, ``(S, ...)`` by site, one draw at a time."""
     return jax.tree.map(lambda values: values.mean(0), jax.lax.map(function, draws))
 
@@ -229,7 +229,7 @@ def _derived(model: Model, batch: Batch, draws: Parameters, totals: list[Array],
             values = derived(model, at[0], batch)[0]
         return {name: values[name] for name in names}
 
-    return jax.tree.map(lambda values: values.mean(0), jax.lax.map(of_draw, (draws, totals)))
+    return _mean(of_draw, (draws, totals))
 
 
 @compiled

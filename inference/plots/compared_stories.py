@@ -99,10 +99,6 @@ def _write_columns(ax: Axes, comparison: pd.DataFrame) -> None:
         )  # fmt: skip
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
 def plot_differences(
     first: Elpd, second: Elpd, ax: Axes | None = None, *, names: tuple[str, str] | None = None
 ) -> Axes:

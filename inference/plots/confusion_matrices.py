@@ -19,6 +19,9 @@ from ..fitted.posterior import Posterior, fitted_of
 from .shown_workers import most_annotations, positions, scores_of, which_workers
 from .style import COLOURS, TITLE, colour_bar, columns, given_axes, ink, new_grid, share, short, signed
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 LINE = 29  # letters that fit above a small matrix
 FEW = 5  # classes up to which a matrix is small
 MAX_CELLS = 10  # classes up to which the cells hold numbers
@@ -82,17 +85,13 @@ def plot_confusions(
             raise ValueError("by='accuracy' chooses the workers itself; leave out workers=")
         return _draw_extremes(fit, scores, interval, given_axes(axes, ax, 3, "3 confusion matrices"))
     given = given_axes(axes, ax, None, "workers")
-    categories = fit.annotations.verdicts().categories
-    limit = _most(len(categories)) if max_workers is None else max_workers
+    limit = _most(fit.confusion_draws.shape[-1]) if max_workers is None else max_workers
     limit = limit if given is None else min(limit, len(given))
     shown = most_annotations(scores, limit) if workers is None else positions(fit.annotations.workers, workers)
-    return draw_confusions(
+    return _draw(
+        fit.annotations,
         fit.confusion_draws[:, :, shown],
         [_title(scores.iloc[j]) for j in shown],
-        fit.annotations.classes,
-        categories=categories,
-        distance=fit.annotations.kind.distance(fit.annotations.n_classes),
-        possible=_possible(fit.annotations),
         around=fit.with_uncertainty.confusion_draws[:, :, shown],
         interval=interval,
         heading=f"{'Confusion matrix' if len(shown) == 1 else 'Confusion matrices'} of "
@@ -109,13 +108,10 @@ def _draw_extremes(fit: Posterior, scores: pd.DataFrame, interval: float, axes: 
     )
     mean = float(weights[2] @ scores["accuracy"])
     total = count_text(fit.annotations.n_annotations, "annotation")
-    return draw_confusions(
+    return _draw(
+        fit.annotations,
         np.einsum("cdjkl,mj->cdmkl", fit.confusion_draws, weights),
         [best, worst, f"average of {total}\naccuracy {mean:.2f}"],
-        fit.annotations.classes,
-        categories=fit.annotations.verdicts().categories,
-        distance=fit.annotations.kind.distance(fit.annotations.n_classes),
-        possible=_possible(fit.annotations),
         around=np.einsum("cdjkl,mj->cdmkl", fit.with_uncertainty.confusion_draws, weights),
         interval=interval,
         heading=f"Confusion matrices of the best, the worst and the average of {count_text(len(scores), 'worker')}",
@@ -158,23 +154,15 @@ def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None,
     for m in order:
         having = "" if mean_shares is None else f": share {share(float(mean_shares[m]))}"
         titles.append(f"group {m}{having}\nentropy {uncertainty[m]:.2f}, similarity {similarity[m]:.2f}")
-    return draw_confusions(
+    return _draw(
+        fitted.annotations,
         confusions[:, :, order],
         titles,
-        fitted.annotations.classes,
-        distance=fitted.annotations.kind.distance(fitted.annotations.n_classes),
-        possible=_possible(fitted.annotations),
         around=confusions[:, :, order] if fitted.has_draws else None,
         interval=interval,
         heading=f"Confusion matrices of {count_text(n_groups, 'group')} ({fitted.story})",
         axes=given_axes(axes, ax, n_groups, f"{n_groups} groups"),
     )
-
-
-def _possible(annotations: Annotations) -> np.ndarray | None:
-    """A mask of the classes that some question has together, ``(K, K)`` bool; None where all questions have all."""
-    own = annotations.kind.own
-    return None if own is None else (own[:, :, None] & own[:, None, :]).any(0)
 
 
 def _title(score: pd.Series) -> str:
@@ -199,18 +187,11 @@ def _title(score: pd.Series) -> str:
     return f"{named}\naccuracy {score['accuracy']:.2f}{low_high}{apart}"
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-def draw_confusions(
+def _draw(
+    annotations: Annotations,
     confusions: np.ndarray,
     titles: Sequence[str],
-    classes: Sequence[object],
     *,
-    categories: Sequence[object] | None = None,
-    distance: np.ndarray,
-    possible: np.ndarray | None = None,
     around: np.ndarray | None,
     interval: float,
     heading: str,
@@ -218,14 +199,12 @@ def draw_confusions(
 ) -> np.ndarray:
     """Draw the mean of each confusion matrix over its draws, with the bounds of the intervals in the cells.
 
+    A line parts the cells of the next classes from those further away. What no question has stays blank.
+
     Args:
+        annotations: whose classes are the rows, and whose categories the columns.
         confusions: draws of n confusion matrices, ``(chain, draw, n, K, L)``.
         titles: above the n matrices.
-        classes: names of the K classes, which are the rows.
-        categories: names of the L categories of annotations, which are the columns; the classes by default.
-        distance: between the classes, ``(K, K)``; a line parts the cells of the next classes from those further away.
-        possible: which categories a task of each class may be given, ``(K, K)``; what is not so, of another question,
-            stays blank. None where all may be.
         around: draws of them that say how uncertain they are; None to write no intervals.
         interval: mass of the equal-tailed credible intervals.
         heading: title of a new figure.
@@ -236,14 +215,15 @@ def draw_confusions(
     """
     means = confusions.mean((0, 1))
     bounds = None if around is None else of_draws(around, interval, means)
-    truths = [short(name, 18) for name in classes]
-    names = truths if categories is None else [short(name, 18) for name in categories]
+    truths = [short(name, 18) for name in annotations.classes]
+    names = [short(name, 18) for name in annotations.verdicts().categories[: means.shape[-1]]]
+    distance, own = annotations.kind.distance(annotations.n_classes), annotations.kind.own
     n_columns = _n_columns(len(means), len(names))
     drawn = _new_grid(titles, n_columns, names) if axes is None else axes
     for i, ax in enumerate(drawn):
         blank = np.zeros(means[i].shape, bool)
-        if possible is not None:
-            blank[:, : possible.shape[1]] = ~possible
+        if own is not None:
+            blank[:, : own.shape[1]] = ~(own[:, :, None] & own[:, None, :]).any(0)
         image = ax.imshow(np.ma.masked_where(blank, means[i]), cmap=COLOURS, vmin=0, vmax=1)
         _part_the_far(ax, distance > NEAR)
         if len(names) <= MAX_CELLS:

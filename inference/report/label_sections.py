@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from ...data import Annotations
 from ...data.description import count_text
+from ...data.gold import right_shares
 from ...data.id_text import name_text
 from ...data.questions import Units
 from ..findings.facts import SURE, beside_votes
@@ -287,8 +288,7 @@ def _sides(subject: Subject) -> pd.DataFrame:
     if annotations.gold is not None:
         found = with_gold(source)
         scored = (found.gold >= 0) & ~found.gold_used
-        best = votes == votes.max(-1, keepdims=True)
-        chance = best[np.arange(len(best)), found.gold] / best.sum(-1)
+        chance = right_shares(votes, found.gold)
         right = annotations.kind.label(source.posterior) == found.gold
         rows = {name: which & scored for name, which in kinds.items()}
         frame["gold_tasks"] = [int(which.sum()) for which in rows.values()]

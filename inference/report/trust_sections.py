@@ -151,9 +151,8 @@ def gold_section(subject: Subject) -> Section | None:
 def _majority_vote(subject: Subject, found: GoldTasks) -> pd.Series:
     """Accuracy of the majority vote on the gold tasks that are scored, with the other scores missing."""
     annotations = subject.annotations
-    votes = annotations.votes()[annotations.tasks.index_of(list(found.tasks))]
-    best = votes == votes.max(-1, keepdims=True)
-    shares = pd.DataFrame(best / best.sum(-1, keepdims=True), index=found.tasks, columns=found.classes)
+    votes = annotations.kind.majority(annotations.votes()[annotations.tasks.index_of(list(found.tasks))])
+    shares = pd.DataFrame(votes, index=found.tasks, columns=found.classes)
     scores = score(shares, pd.Series(found.classes[found.gold], index=found.tasks))
     assert isinstance(scores, pd.Series)
     return scores[["tasks", "gold_used", "accuracy", "accuracy_se"]]

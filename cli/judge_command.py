@@ -91,7 +91,7 @@ def judge(
             _show(panel, folder)
         files = {}
         if out is not None:
-            files[str(panel.report(out, title=title))] = "judges, copies, agreement, systems, labels"
+            files[str(panel.report(out, title=title))] = "judges, copies, agreement, systems or ranking, labels"
         if json is not None:
             files[str(panel.write_json(json))] = "all figures"
         if not request.quiet:
@@ -114,4 +114,6 @@ def _show(panel: Panel, folder: str | None) -> None:
     console.print(frame_table(panel.judges[[name for name in names if name in panel.judges]], "Judges"))
     if panel.systems is not None:
         console.print(frame_table(panel.systems, f"Systems by {panel.system_score}"))
+    if panel.ranking is not None:
+        console.print(frame_table(panel.ranking, "Ranking"))
     console.print(Text(for_the_shell(str(panel.gold_needed), folder)))

@@ -14,6 +14,7 @@ from ..findings.review import spammers
 from ..fit import fit as fit_story
 from ..fitted.error_correlation import ErrorCorrelation, error_correlation
 from ..fitted.intervals import INTERVAL, checked_tail
+from ..fitted.item_ranking import item_ranking, ranks_items
 from ..fitted.next_gold import next_gold
 from ..fitted.posterior import Posterior
 from ..result import Fit
@@ -110,6 +111,7 @@ def judge(
         agreement=agreed,
         systems=None if tasks is None else system_scores(found, tasks, values, interval=interval, seed=seed),
         system_score=said,
+        ranking=item_ranking(found, interval) if ranks_items(found) else None,
         estimate=None if known is None else estimate(found, known, interval=interval, seed=seed),
         gold_needed=gold_needed(found, width, gold=known, interval=interval),
         next_gold=_next_gold(found, annotations, n_gold, seed),

@@ -17,7 +17,7 @@ from ..findings.verdict import NOTED
 from ..fitted.error_correlation import ErrorCorrelation
 from ..plots.shown_workers import meanings
 from ..plots.worker_accuracy import plot_workers
-from ..report.label_sections import labels_section, question_section
+from ..report.label_sections import labels_section, question_section, ranking_section
 from ..report.overview import Alert
 from ..report.page import page, tiles
 from ..report.sections import Section, render, section
@@ -63,6 +63,7 @@ class Panel:
         agreement: coefficients of agreement.
         systems: what was judged, by :func:`.system_scores`; None where no task is of a system.
         system_score: what their score is, in words.
+        ranking: of comparisons the items by their scores, by :func:`.item_ranking`; None where the fit gives no scores.
         estimate: how often the labels are right, by gold labels; None without.
         gold_needed: how many gold labels make the panel's accuracy known as well as wanted.
         next_gold: tasks to have checked first, with the probability of having been drawn; None where all are known.
@@ -79,6 +80,7 @@ class Panel:
     agreement: Agreement
     systems: pd.DataFrame | None
     system_score: str
+    ranking: pd.DataFrame | None
     estimate: Estimate | None
     gold_needed: GoldNeeded
     next_gold: pd.DataFrame | None
@@ -88,11 +90,13 @@ class Panel:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Sentences that can be repeated: on the panel, its judges, its labels, and what was judged."""
-        said = [self._of_independence(), self._of_judges(), self._of_labels()]
+        """Sentences that can be repeated: on the panel, its judges, their position bias, labels, what was judged."""
+        said = [self._of_independence(), self._of_judges(), self._of_positions(), self._of_labels()]
         if self.systems is not None:
             said.append(self._of_systems(self.systems))
-        return tuple(said)
+        if self.ranking is not None:
+            said.append(_of_items(self.ranking))
+        return tuple(one for one in said if one)
 
     @property
     def alerts(self) -> list[tuple[str, tuple[str, ...], str]]:
@@ -140,8 +144,8 @@ class Panel:
             least = "" if self.errors.sees_shared else ", at most"
             shown.insert(2, (f"independent judges that they count like{least}", f"{self.errors.n_effective:.1f}"))
         made = [self._judges_section(), self._copies_section(), self._drop_section(), self._systems_section()]
-        made += [self._human_labels_section(), gold_section(about), section_of(self.agreement)]
-        made += [question_section(about), labels_section(about)]
+        made += [ranking_section(about, self.interval), self._human_labels_section(), gold_section(about)]
+        made += [section_of(self.agreement), question_section(about), labels_section(about)]
         lead = f"Labels by {self.fit.story}; gold labels were not told to it, so that they judge it."
         heading = title or f"A panel of {judges} on {tasks}"
         write_whole(path, page(heading, lead, first, shown, [one for one in made if one is not None]))
@@ -195,6 +199,7 @@ class Panel:
             "copies": self.copies,
             "drop": self.drop,
             "systems": self.systems,
+            "ranking": self.ranking,
             "next_gold": self.next_gold,
         }
         found: dict[str, Any] = {name: None if table is None else _records(table) for name, table in tables.items()}
@@ -273,6 +278,23 @@ class Panel:
         )
         return f"{best}{f', least often {each[1]}' if len(each) > 1 else ''}, {source}."
 
+    def _of_positions(self) -> str:
+        """Return which judges of comparisons prefer a side, for all that is known; nothing where none does."""
+        if "position_bias_low" not in self.judges:
+            return ""
+        low, high = self.judges["position_bias_low"], self.judges["position_bias_high"]
+        biased = self.judges[(low > 0) | (high < 0)].sort_values("position_bias", key=abs, ascending=False)
+        if not len(biased):
+            return ""
+        each = [
+            f"{name!r} {row['position_bias']:.2f} ({row['position_bias_low']:.2f} to {row['position_bias_high']:.2f})"
+            for name, row in biased.iterrows()
+        ]
+        return (
+            f"{count_text(len(biased), 'judge')} of {len(self.judges)} name an item for its side: position bias is "
+            f"{listing(each, NAMED, str)}, from -1 for always the right one to 1 for always the left one."
+        )
+
     def _of_labels(self) -> str:
         if self.estimate is not None:
             return str(self.estimate)
@@ -290,6 +312,17 @@ class Panel:
             f"{best['score']:.3f} ({best['score_low']:.3f}–{best['score_high']:.3f})"
         )
         return f"{first}, with probability {best['best']:.2f} that none is better, as far as the labels are right."
+
+
+def _of_items(ranking: pd.DataFrame) -> str:
+    """Return the best item; of several parts that no comparison connects, the best of the largest one."""
+    part = ranking if "part" not in ranking else ranking[ranking["part"] == 1]
+    best = part.iloc[0]
+    return (
+        f"Of {count_text(len(part), 'item')}{' that comparisons connect' * (len(part) < len(ranking))} the best is "
+        f"{part.index[0]!r}, score {best['score']:.2f} ({best['score_low']:.2f} to {best['score_high']:.2f}), with "
+        f"probability {best['p_best']:.2f} that none is better."
+    )
 
 
 def _of_group(row: pd.Series) -> str:

@@ -218,24 +218,24 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else number(value, 1 if isinstance(value, float) and abs(value) >= 2 else 3)
 
 
-def ranking_section(subject: Subject) -> Section | None:
+def ranking_section(subject: Subject, interval: float = INTERVAL) -> Section | None:
     """Scores and ranks of what was compared, and who beats whom; None where the fit gives no scores."""
     source = subject.source
     if not ranks_items(source):
         return None
-    items, pairs = item_ranking(source), beats(source)
+    items, pairs = item_ranking(source, interval), beats(source)
     items.index, pairs.index = items.index.map(str), pairs.index.map(str)
     n = len(items)
     return section(
         "ranking",
         "Ranking",
         n=n,
-        interval=f"{INTERVAL:.0%}",
+        interval=f"{interval:.0%}",
         n_parts=int(items["part"].max()) if "part" in items else 1,
         items=items.head(MOST_ITEMS),
         pairs=pairs.set_axis(pairs.columns.map(str), axis=1) if n <= MOST_PAIRS else None,
         files=[(every(n, "item"), items), ("Probability of being better than another", pairs)],
-        drawn=lambda: plot_ranking(source),  # type: ignore[arg-type]
+        drawn=lambda: plot_ranking(source, interval=interval),  # type: ignore[arg-type]
     )
 
 

@@ -120,6 +120,49 @@ def test_the_page_has_the_figures_and_leads_to_its_sections(panel, tmp_path):
     assert [row[0] for row in page.table("Systems")[1:]] == list(panel.systems.index)
 
 
+@pytest.fixture(scope="module")
+def compared():
+    """Answers by a panel whose judges name the left item of two about equally good with probability .8."""
+    rng = np.random.default_rng(2)
+    score = {"gpt": 1.2, "llama": 0.4, "qwen": -0.2, "phi": -1.4}
+    rows = []
+    for i in range(150):
+        left, right = rng.choice(list(score), 2, replace=False)
+        lead = score[left] - score[right]
+        truth = rng.random() < 1 / (1 + np.exp(-lead))
+        for j in range(4):
+            named = truth if rng.random() < 0.7 else rng.random() < (0.95 if j else 0.5)
+            rows.append((f"q{i}", left, right, f"w{j}", "left" if named else "right"))
+    return pd.DataFrame(rows, columns=["prompt", "left", "right", "worker", "label"])
+
+
+def test_comparisons_have_a_ranking_and_position_bias_in_the_opening_the_page_and_the_command(compared, tmp_path):
+    panel = cp.judge(cp.Annotations.from_comparisons(compared, prompt="prompt"), story="dawid_skene", interval=0.8)
+    pd.testing.assert_frame_equal(panel.ranking, panel.fit.item_ranking(0.8))
+    (positions,) = [one for one in panel.sentences if "position bias" in one]
+    clear = panel.judges[panel.judges["position_bias_low"] > 0]
+    assert len(clear) >= 2
+    for name, row in clear.iterrows():
+        assert f"{name!r} {row['position_bias']:.2f}" in positions
+    assert repr(panel.ranking.index[0]) in panel.sentences[-1]
+    assert [row["item"] for row in panel.to_json()["ranking"]] == list(panel.ranking.index)
+    page = Page(panel.report(tmp_path / "panel.html").read_text(encoding="utf-8"))
+    heads, *rows = page.table("Ranking")
+    assert [row[0] for row in rows] == list(panel.ranking.index)
+    assert rows[0][heads.index("score")].split()[0] == f"{panel.ranking['score'].iloc[0]:.3f}"
+    compared.to_csv(tmp_path / "pairs.csv", index=False)
+    done = crowdppl("judge", tmp_path / "pairs.csv", "--story", "dawid_skene")
+    shown = " ".join(done.stdout.split())
+    assert "Ranking" in shown
+    assert "position bias is" in shown
+
+
+def test_no_position_bias_is_told_under_a_story_that_cannot_have_one(compared):
+    panel = cp.judge(cp.Annotations.from_comparisons(compared, prompt="prompt"), story="one_coin")
+    assert not any("position" in one for one in panel.sentences)
+    assert panel.ranking is not None
+
+
 def test_json_has_all_tables_and_no_number_that_json_lacks(panel, tmp_path):
     found = json.loads(panel.write_json(tmp_path / "panel.json").read_text(), parse_constant=pytest.fail)
     assert [row["judge"] for row in found["judges"]] == list(panel.judges.index)
@@ -138,6 +181,7 @@ def test_judges_of_ordered_classes_have_a_bias():
     assert panel.judges["bias"].idxmax() == "high"
     assert panel.judges.loc["high", "bias_low"] > 0.2
     assert panel.systems is None
+    assert panel.ranking is None
     assert panel.estimate is None
     assert panel.system_score == "expected score"
 

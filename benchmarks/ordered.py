@@ -25,24 +25,24 @@ SHAPES = {
     "skewed": lambda classes: 0.6 ** np.arange(classes),
 }
 """Shares of the true classes, up to a factor."""
-SEEDS = {5: (0, 1), 7: (2,)}
+SEEDS = {5: (0, 1), 7: (2, 3)}
 """Of the simulated crowds of so many classes."""
 DATASETS = {"adult": 4, "relevance": 4, "judges_asset": 10}
 """Datasets with gold labels in an order, and their classes; the highest of relevance, "broken", is beside the order."""
 STORIES = ("dawid_skene", "one_coin", "ordinal_dawid_skene", "graded_response")
 PRIORS = {
     "prevalence": cp.Prevalence(),
-    "smooth 0.1": cp.SmoothPrevalence(0.1),
-    "smooth 0.2": cp.SmoothPrevalence(0.2),
-    "smooth 0.5": cp.SmoothPrevalence(0.5),
+    "smooth 0.8": cp.SmoothPrevalence(0.8),
+    "smooth 1.6": cp.SmoothPrevalence(1.6),
+    "smooth 3.2": cp.SmoothPrevalence(3.2),
     "smooth learned": cp.SmoothPrevalence(None),
     "even": "uniform",
 }
 SHARES = {
     f"{scale}, {share}": (scale, share)
-    for scale in (0.1, 0.5, 1.0)
+    for scale in (0.8, 1.6, 3.2)
     for share in (0.0, 0.5, 0.75, 0.9)
-    if share or scale < 0.2
+    if share or scale < 1
 }
 """Of graded_response in the default set of stories, with the scale of its smooth prevalence before."""
 CHOSEN_FOR = ("ordinal_dawid_skene", "graded_response")

@@ -1,4 +1,4 @@
-"""Shares of ordered classes whose logarithms are a random walk."""
+"""Shares of ordered classes whose logarithms are a smooth curve."""
 
 from itertools import product
 
@@ -15,14 +15,14 @@ from crowdppl.data.kinds import Ordered
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines.registry import ENGINES
 from crowdppl.models import STORIES
+from crowdppl.models.parts.smooth_prevalence import TREND
 
 STEP = np.array([0.3, -1.2])
 
 
-@pytest.fixture(scope="module")
-def overused():
+def overused_middle(seed: int) -> cp.Annotations:
     """100 tasks of five even classes, with ten annotations each, of which four are the middle class."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     place, cuts = rng.normal(size=100), norm.ppf(np.arange(1, 5) / 5)
     task = np.repeat(np.arange(100), 10)
     worker = np.concatenate([rng.choice(38, 10, replace=False) for _ in range(100)])
@@ -34,9 +34,14 @@ def overused():
     return cp.Annotations.from_frame(frame, ordered=[*range(5)], gold=gold)
 
 
+@pytest.fixture(scope="module")
+def overused():
+    return overused_middle(0)
+
+
 @pytest.mark.parametrize("story", ["one_coin", "dawid_skene"])
 @pytest.mark.parametrize("scale", [0.7, None])
-def test_label_posteriors_are_those_of_the_walk_over_all_labellings(story, scale):
+def test_label_posteriors_are_those_of_the_curve_over_all_labellings(story, scale):
     annotations = random_annotations(np.random.default_rng(2), n_tasks=5, n_workers=3, n_classes=3, n_rows=12)
     annotations = annotations.replace(kind=Ordered())
     model = Model(STORIES[story], {"truth_prior": SmoothPrevalence(scale)})
@@ -45,7 +50,9 @@ def test_label_posteriors_are_those_of_the_walk_over_all_labellings(story, scale
     own = {"one_coin": {"ability": ability}, "dawid_skene": {"confusion": confusion}}
     values = own[story] | {"prevalence_step": STEP} | ({"prevalence_scale": np.array(0.7)} if scale is None else {})
     at = density(model, values, annotations)
-    shares = np.exp(0.7 * np.array([0, STEP[0], STEP.sum()]))
+    half = 0.7 * STEP[1] / np.sqrt(2) / 2  # of the change from the first slope to the second
+    slopes = np.array([TREND * STEP[0] - half, TREND * STEP[0] + half]) / 2
+    shares = np.exp([0, slopes[0], slopes.sum()])
     shares /= shares.sum()
     np.testing.assert_allclose(np.exp(at.truth_prior)[0], shares, rtol=1e-5)
     scores = np.exp(np.asarray(at.likelihood.emission.by_task(annotations, annotations.label), dtype=float)) * shares
@@ -58,20 +65,23 @@ def test_label_posteriors_are_those_of_the_walk_over_all_labellings(story, scale
     np.testing.assert_allclose(at.posterior, mass / total, atol=1e-5)
 
 
-def test_a_middle_class_that_everybody_overuses_does_not_swallow_its_neighbours(overused):
-    middle, distance = {}, {}
-    for name, prior in {"smooth": SmoothPrevalence(0.2), "free": cp.Prevalence()}.items():
-        fit = cp.fit("graded_response", overused, truth_prior=prior, progress=False)
-        middle[name] = fit.posterior[:, 2].mean()
-        distance[name] = np.abs(fit.posterior.argmax(-1) - overused.gold).mean()
-    assert middle["smooth"] < middle["free"]
-    assert distance["smooth"] < distance["free"]
+def test_a_middle_class_that_everybody_overuses_does_not_swallow_its_neighbours():
+    """In the mean of crowds: of some the mode that EM finds has every class one further up or down."""
+    middle, distance = {"smooth": [], "free": []}, {"smooth": [], "free": []}
+    for seed in range(6):
+        crowd = overused_middle(seed)
+        for name, prior in {"smooth": SmoothPrevalence(), "free": cp.Prevalence()}.items():
+            posterior = cp.fit("graded_response", crowd, truth_prior=prior, progress=False).posterior
+            middle[name].append(posterior[:, 2].mean())
+            distance[name].append(np.abs(posterior.argmax(-1) - crowd.gold).mean())
+    assert np.mean(middle["smooth"]) < np.mean(middle["free"])
+    assert np.mean(distance["smooth"]) < np.mean(distance["free"])
 
 
-def test_the_larger_the_scale_the_more_neighbours_differ(overused):
+def test_the_larger_the_scale_the_more_a_class_stands_out(overused):
     steps = [
-        np.abs(np.diff(np.log(fit.derived["prevalence"].values))).max()
-        for scale in (0.02, 0.3, 3.0)
+        np.abs(np.diff(np.log(fit.derived["prevalence"].values), n=2)).max()
+        for scale in (0.1, 1.0, 10.0)
         for fit in [cp.fit("one_coin", overused, truth_prior=SmoothPrevalence(scale), progress=False)]
     ]
     assert steps[0] < steps[1] < steps[2]
@@ -89,6 +99,32 @@ def test_every_engine_keeps_it_and_so_does_a_folder(method, overused, tmp_path):
     again = cp.load_fit(tmp_path / "fit")
     assert again.model.truth_prior == prior
     np.testing.assert_allclose(again.posterior, fit.posterior, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [3, 5, 7])
+def test_shares_that_fall_evenly_cost_as_much_as_those_that_rise_and_less_than_one_that_stands_out(n_classes):
+    """By the density of the slopes that give log-shares: of a line by its slope alone, of a class by each bend."""
+    annotations = cp.Annotations.from_frame(
+        pd.DataFrame({"task": range(n_classes), "worker": 0, "label": range(n_classes)}), ordered=[*range(n_classes)]
+    )
+    model = Model(STORIES["one_coin"], {"truth_prior": SmoothPrevalence()})
+
+    def log_shares(step):
+        ability = np.full((1, 2), 0.5)
+        values = {"ability": ability, "prevalence_step": np.asarray(step)}
+        return np.asarray(density(model, values, annotations).truth_prior, dtype=float)[0]
+
+    unit = np.eye(n_classes - 1)
+    of_step = np.array([np.diff(log_shares(row)) for row in unit])  # by step and gap; a linear map
+    line, middle = np.full(n_classes - 1, -0.5), np.zeros(n_classes)
+    middle[n_classes // 2] = 1.0
+    cost = {
+        name: 0.5 * (np.linalg.solve(of_step.T, target) ** 2).sum()
+        for name, target in {"falls": line, "rises": -line, "stands out": np.diff(middle)}.items()
+    }
+    np.testing.assert_allclose(cost["falls"], cost["rises"], rtol=1e-4)
+    np.testing.assert_allclose(cost["falls"], 0.5 * (0.5 * (n_classes - 1) / TREND) ** 2, rtol=1e-4)
+    assert cost["stands out"] > 5 * cost["falls"]
 
 
 def test_each_question_has_its_own():

@@ -251,7 +251,7 @@ def test_the_default_sets_are_fitted_to_named_and_to_unnamed_annotations(real):
         (cp.Annotations.from_counts(annotations.votes()), DEFAULT_SET_UNNAMED),
     ):
         stack = cp.fit("auto", data, progress=False)
-        assert set(stack.fits) == set(stories)
+        assert set(stack.fits) >= set(stories)  # and the story with the families that bluebird's workers are told by
         assert stack.weights.sum() == pytest.approx(1)
         truth = np.asarray(annotations.gold)
         assert (stack.posterior.argmax(-1) == truth).mean() > 0.7
@@ -311,9 +311,9 @@ def test_the_default_set_has_an_ordinal_story_where_more_than_two_classes_are_or
     assert fit.weights.sum() == pytest.approx(1)
 
 
-def test_of_raters_who_know_the_scale_auto_is_about_as_right_as_the_ordinal_story_with_any_prevalence():
+def test_of_raters_who_know_the_scale_auto_is_more_right_than_votes_and_nominal_stories():
     """A middle class that is frequent, and that nobody overuses."""
-    found = {"auto": [], "graded_response": []}
+    found = {"auto": [], "dawid_skene": [], "majority_vote": []}
     for seed in range(3):
         rng = np.random.default_rng(seed)
         truth = rng.choice(5, 300, p=[0.05, 0.25, 0.4, 0.23, 0.07])
@@ -324,7 +324,7 @@ def test_of_raters_who_know_the_scale_auto_is_about_as_right_as_the_ordinal_stor
         ordered = cp.Annotations.from_frame(table, ordered=[*range(5)], gold=dict(enumerate(truth.tolist())))
         for story, scores in found.items():
             scores.append(cp.score(cp.fit(story, ordered, progress=False))["accuracy"])
-    assert np.mean(found["auto"]) > np.mean(found["graded_response"]) - 0.05
+    assert np.mean(found["auto"]) > max(np.mean(found["dawid_skene"]), np.mean(found["majority_vote"])) + 0.03
 
 
 def test_a_truth_prior_that_is_given_is_that_of_the_ordinal_story_too():

@@ -39,11 +39,16 @@ def soft_votes(annotations: Annotations) -> Array:
 def vote_confusions(annotations: Annotations) -> Array:
     """Each worker's confusion matrix against the soft majority vote, smoothed: ``(J, K, K)``."""
     annotations = _of_classes(annotations)
+    return _against(annotations, soft_votes(annotations))
+
+
+def _against(annotations: Annotations, shares: Array) -> Array:
+    """Each worker's smoothed rows of annotations by what tasks are with shares ``(N, M)``: ``(J, M, K)``."""
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
-    rows = soft_votes(annotations)[annotations.task] * jnp.asarray(_weight_in_all(annotations))[..., None]
+    rows = shares[annotations.task] * jnp.asarray(_weight_in_all(annotations))[..., None]
     cell = jnp.asarray(annotations.worker) * n_classes + annotations.label
     counts = over_all(jax.ops.segment_sum(rows, cell, n_workers * n_classes))
-    counts = counts.reshape(n_workers, n_classes, n_classes).swapaxes(-1, -2) + SMOOTHING
+    counts = counts.reshape(n_workers, n_classes, -1).swapaxes(-1, -2) + SMOOTHING
     return counts / counts.sum(-1, keepdims=True)
 
 
@@ -53,17 +58,13 @@ def subtype_confusions(annotations: Annotations, n_subtypes: int, key: Array) ->
     (As Li, Rubinstein & Cohn 2019 start.)
     """
     annotations = _of_classes(annotations)
-    n_workers, n_classes = annotations.n_workers, annotations.n_classes
+    n_classes = annotations.n_classes
     by_task = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, task_numbers(annotations))
     shares = jax.vmap(lambda key: jax.random.exponential(key, (n_classes, n_subtypes)))(by_task)
     shares = as_on_one_device(shares, annotations)
     shares = shares / shares.sum(-1, keepdims=True)  # Dirichlet(1, …, 1)
     shares = (shares * soft_votes(annotations)[..., None]).reshape(annotations.n_tasks, -1)
-    rows = shares[annotations.task] * jnp.asarray(_weight_in_all(annotations))[..., None]
-    cell = jnp.asarray(annotations.worker) * n_classes + annotations.label
-    counts = over_all(jax.ops.segment_sum(rows, cell, n_workers * n_classes))
-    counts = jnp.moveaxis(counts.reshape(n_workers, n_classes, n_classes, n_subtypes), 1, -1) + SMOOTHING
-    return counts / counts.sum(-1, keepdims=True)
+    return _against(annotations, shares).reshape(annotations.n_workers, n_classes, n_subtypes, n_classes)
 
 
 def graded_confusions(annotations: Annotations, n_groups: int, key: Array) -> Array:

@@ -55,7 +55,7 @@ def as_before(column: pd.Series) -> pd.Series:
     return column.map(lambda text: escaped.get(text, text))
 
 
-def write_csv(table: pd.DataFrame, path: str | PathLike[str], *, index: bool = True) -> None:
+def write_csv(table: pd.DataFrame, path: str | PathLike[str]) -> None:
     """Write a table to a CSV file in UTF-8, with cells and names that no spreadsheet runs.
 
     A name of several parts, such as a prompt and its two items, is written as terminal and report have it, with a dot
@@ -64,7 +64,6 @@ def write_csv(table: pd.DataFrame, path: str | PathLike[str], *, index: bool = T
     Args:
         table: its index too is written.
         path: of the file.
-        index: whether to write the index.
     """
     safe = table.copy(deep=False)
     for place, kind in enumerate(table.dtypes):
@@ -74,7 +73,7 @@ def write_csv(table: pd.DataFrame, path: str | PathLike[str], *, index: bool = T
     safe.index = _safe_index(table.index)
     # A carriage return that is not quoted ends a row for some readers.
     quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if "\r" in _letters(safe) else csv.QUOTE_MINIMAL
-    safe.to_csv(path, index=index, encoding="utf-8", quoting=quoting)
+    safe.to_csv(path, encoding="utf-8", quoting=quoting)
 
 
 def _cells(values: Iterable[Any]) -> list[Any]:

@@ -31,7 +31,7 @@ from ..densities.sites import Dims, derived
 from ..engines.progress import progress_bar
 from ..sources.on_disk import Files
 from ..sources.partitioned import Partitioned
-from ..sources.source import sum_over_batches
+from ..sources.source import added, sum_over_batches
 from .confusion_scores import entropy
 from .decisions import expected_where_ordered
 
@@ -177,7 +177,7 @@ def _added(files: Files, of_batch: Callable[..., Any], model: Model, few: Parame
     """Sums over all batches: one pass over the data."""
 
     def add(batch: Batch, sums: Any, model: Model, few: Parameters) -> Any:
-        return jax.tree.map(jnp.add, sums, of_batch(model, batch, few))
+        return added(sums, of_batch(model, batch, few))
 
     with progress_bar("pass over the data", files.n_batches, show=files.progress) as bar:
         return sum_over_batches(files, add, zero, (model, few), after=lambda sums, done: bar(done, ""))

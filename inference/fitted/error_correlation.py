@@ -158,7 +158,7 @@ def _error_correlation(
     else:
         # without the votes' share and misled tasks, which an average's labels allow for and no worker's errors made
         labels = source if isinstance(source, Fitted) or source.rule is not None else source.allowing_for(0.0)
-        truths = _drawn(np.asarray(labels.posterior, dtype=float)[chosen], rng, n_draws)
+        truths = drawn_labels(np.asarray(labels.posterior, dtype=float)[chosen], rng, n_draws)
         if (truths == truths[0]).all():
             truths = truths[:1]
         is_told = bool(
@@ -218,7 +218,7 @@ def _summarised(found: np.ndarray, draws: np.ndarray, interval: float) -> tuple[
     return mean, np.minimum(low, mean), np.maximum(high, mean)
 
 
-def _drawn(posterior: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
+def drawn_labels(posterior: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
     """True labels drawn from their probabilities, ``(draw, N)``."""
     u = rng.random((n, len(posterior), 1))
     return np.minimum((u > posterior.cumsum(-1)).sum(-1), posterior.shape[-1] - 1)

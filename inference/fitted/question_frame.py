@@ -11,6 +11,7 @@ from ...data.agreement import krippendorff_alpha
 from ...data.questions import QUESTION, Units
 from ..densities.programs import compiled, keys_of
 from .by_batch import SURE
+from .error_correlation import drawn_labels
 from .fitted import Fitted
 from .intervals import INTERVAL, checked_tail
 from .posterior import Posterior
@@ -208,9 +209,7 @@ def class_values(annotations: Annotations) -> np.ndarray:
 def drawn_truths(fit: Posterior, seed: int = 0) -> np.ndarray:
     """Classes of all tasks, about :data:`TRUTHS` times, drawn from the posterior: ``(S, N)``."""
     if fit.rule is not None:
-        upto = np.asarray(fit.posterior, float).cumsum(-1)
-        numbers = np.random.default_rng(seed).random((TRUTHS, len(upto), 1))
-        return np.minimum((numbers > upto).sum(-1), upto.shape[-1] - 1)
+        return drawn_labels(np.asarray(fit.posterior, float), np.random.default_rng(seed), TRUTHS)
     parts = []
     for fitted, weight in fit.with_uncertainty.weighty:
         n = max(1, round(TRUTHS * weight))

@@ -46,14 +46,14 @@ def reliability(
     return _binned(*_outcomes(against_gold(source, gold), positive), bins, interval)
 
 
-def calibration_error(found: GoldTasks, bins: int = 10, positive: object = None) -> float:
+def calibration_error(found: GoldTasks, bins: int = 10) -> float:
     r"""Return the expected calibration error of gold tasks: the mean gap of probability and accuracy, bin by bin.
 
     .. math:: \text{ECE} = \sum_b \frac{n_b}{n} |\text{accuracy}_b - \text{probability}_b|
 
     (Guo et al. 2017, eq. 3.) The bins, and what is raised, are as for :func:`reliability`.
     """
-    table = _binned(*_outcomes(found, positive), bins, INTERVAL)
+    table = _binned(found.label_probability, found.right, bins, INTERVAL)
     gap = (table["accuracy"] - table["probability"]).abs().fillna(0)
     return float((gap * table["tasks"]).sum() / table["tasks"].sum())
 

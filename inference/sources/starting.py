@@ -10,7 +10,7 @@ from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import starting_point
-from .source import Source, sum_over_batches
+from .source import Source, added, sum_over_batches
 
 
 @compiled
@@ -34,7 +34,7 @@ def start(model: Model, source: Source, key: Array) -> Parameters:
     if totals:
 
         def add(batch: Annotations, sums: list[Array], model: Model, key: Array) -> list[Array]:
-            return jax.tree.map(jnp.add, sums, start_sums(model, batch, key))
+            return added(sums, start_sums(model, batch, key))
 
         totals = sum_over_batches(source, add, totals, (model, key))
     return start_from(model, source.like, key, totals)

@@ -68,7 +68,7 @@ def test_labels_are_written_harmless_and_are_read_as_gold_labels_as_they_were(tm
     assert gold["task"].tolist() == names
     assert gold["label"].tolist() == fit.labels["label"].tolist()
     assert list(gold.columns[-2:]) == [f"p_{name}" for name in fit.annotations.classes]
-    write_csv(frame, tmp_path / "annotations.csv", index=False)
+    write_csv(frame.set_index("task"), tmp_path / "annotations.csv")
     again = cp.Annotations.from_csv(tmp_path / "annotations.csv", gold=path)
     assert list(again.tasks) == list(fit.annotations.tasks)
     assert again.to_frame().equals(cp.Annotations.from_frame(frame).to_frame())

@@ -121,8 +121,9 @@ def fit(
             of them give: right where they copy, and a loss where they are much better than the rest, which annotations
             do not tell. Where no group is sure, it takes one that a note says may copy. The others of the group have no
             annotations then. ``"auto"`` does so where half of the
-            annotations are left, with a warning, and else keeps them. None for ``"keep"``, and for ``"auto"`` with the
-            story ``"auto"`` unless gold labels weigh its stories.
+            annotations are left, with a warning, and else keeps them. Both count once what a worker gave a task most
+            often where repeats of workers agree more than independent ones would. None for ``"keep"``, and for
+            ``"auto"`` with the story ``"auto"`` unless gold labels weigh its stories.
         quality: where several questions are asked about a task, ``"shared"`` for one quality of a worker on all of
             them; ``"by_question"`` for parameters of each worker on each question
             (:meth:`.Annotations.by_question`), which frames by worker have as a level; ``"pooled"`` for these drawn

@@ -47,9 +47,8 @@ from .engines.settings import (
     unused_by_svi,
 )
 from .findings.constant_workers import left_out_before, without_constant_workers
-from .findings.copies import AgreeingGroup
 from .findings.look import look_at
-from .findings.of_copies import alone, as_one, facts_before, groups_before, with_copies
+from .findings.of_copies import alone, counted_before, with_copies
 from .fitted.alignment import aligned, permutations
 from .fitted.averaged_labels import averaged_from_files, averaged_labels
 from .fitted.fitted import Fitted, label_posteriors
@@ -116,13 +115,11 @@ def fit_story(
         )
     annotations = with_abstentions_that(annotations, abstentions)
     annotations, constant = without_constant_workers(annotations, constant_workers)
-    groups: list[AgreeingGroup] = []
-    n_before = annotations.n_annotations
+    apart: dict[str, Any] = {"constant_workers": constant}
     if copies != "keep":
-        annotations, groups = with_copies(annotations, copies, labels_by_one_coin)
-    apart: dict[str, Any] = {"constant_workers": constant, "copies": groups}
-    apart["copies_unasked"] = bool(groups) and copies == "auto"
-    apart["copies_left"] = annotations.n_annotations / n_before if groups else None
+        counted = with_copies(annotations, copies, labels_by_one_coin)
+        apart |= counted.facts(copies, annotations)
+        annotations = counted.annotations
     engine = ENGINES[check_method(method)]
     seed = checked_seed(seed)
     program, options = split_parts(find_story(story), options)
@@ -348,8 +345,7 @@ def update(
     annotations = before.joined(more)
     if (constant := left_out_before(fitted.findings, annotations)) is not None:
         annotations = annotations.rows(constant.others(annotations))
-    groups = groups_before(fitted.findings, annotations)
-    annotations = as_one(annotations, groups)
+    annotations, counted = counted_before(annotations, fitted.findings)
     model = _with_new_families(model, annotations, found=found_families)
     added = with_evidence(annotations.replace(evidence=None), gold, evidence).evidence
     if added is not None:
@@ -367,7 +363,7 @@ def update(
         of_em = settings if isinstance(settings, EMSettings) else EMSettings()
         start = sparse_em.solution(model, data, moving, start, fitted.dims, key, of_em)
     outcome = run_at_size(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
-    apart = {"constant_workers": constant, "copies": groups, **facts_before(fitted.findings)}
+    apart = {"constant_workers": constant, **counted}
     return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims), apart)
 
 

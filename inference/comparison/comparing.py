@@ -229,6 +229,8 @@ def _left_out(fitted: Fitted) -> str:
     for finding in fitted.findings:
         names = [", ".join(map(name_quoted, one["workers"])) for one in finding.values.get("as_one", ())]
         said += [f"counts {each} as one worker" for each in names]
+        if finding.code == "repeats" and "left" in finding.values:
+            said.append(f"counts repeats of {', '.join(map(name_quoted, finding.values['workers']))} once")
         if finding.values.get("left_out"):
             said.append(f"leaves out the annotations of {', '.join(map(name_quoted, finding.values['workers']))}")
     return ", ".join(said)

@@ -104,7 +104,8 @@ def auto(
 
     Workers who may copy count as one, with a warning, unless `copies` says otherwise, or they are most of a crowd that
     errs together: stories take what a group says that agrees with itself for the truth (:mod:`.of_copies`). With
-    ``copies="keep"`` such groups are the families of the story that lets workers share errors.
+    ``copies="keep"`` such groups are the families of the story that lets workers share errors. So do the repeats of a
+    worker for a task count once where they agree more than independent ones would (:mod:`.repeated`).
 
     Where the annotations tell of families of workers who err together (:mod:`.error_families`), the story with shared
     errors is fitted with an impression for each of them, too, beside the one with an impression for all.

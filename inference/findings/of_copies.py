@@ -4,11 +4,12 @@ Of a group's annotations of a task one is kept, and the same member gives all.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ...data import Annotations
+from ...data.arrays import counts
 from ...data.description import count_text
 from ...data.errors import check_name
 from ...data.id_text import name_text
@@ -21,14 +22,15 @@ from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .copies import AgreeingGroup, always_same_groups, copying_groups, doubtful_groups
 from .facts import listed
-from .of_crowd import crowd_of, open_question
+from .of_crowd import SAID, crowd_of, open_question
 from .register import Labels, Said, check
-from .repeated import MUCH, agreeing_repeats, contradicting_repeats
+from .repeated import MUCH, AgreeingRepeats, agreeing_repeats, contradicting_repeats
 
-SHOWN = 4  # workers who repeat
+SHOWN = 4  # groups
 RULES = ("keep", "one", "auto")
 LEFT = 0.5  # of the annotations that are left with copies as one, from which on they count so by "auto"
 FIGURES = ("within", "outside", "n_tasks", "question")
+FIGURES_OF_REPEATS = ("pairs", "agreement", "expected")
 
 
 @check("copies", "crowd", needs={"workers"})
@@ -38,8 +40,8 @@ def copies(of: Labels) -> Iterator[Said]:
     Where the story knows them as one family already, what is left is to fit without them. Warned are 78 of 80 crowds
     of 14 workers with two groups of four who copy .75 or .85, and none of 120 healthy (``benchmarks/findings.py``).
     """
-    if isinstance(of, Posterior) and of.members and (known := _on_one(of.heaviest[1].findings)):
-        yield from (Said(one.text, one.remedy, one.values, one.severity) for one in known)
+    if known := _counted_before(of, "copies"):
+        yield from known
         return
     crowd = crowd_of(of)
     facts = of.outcome.facts if isinstance(of, Fitted) else {}
@@ -156,23 +158,27 @@ def _remedy(of: Labels, families: set[Hashable | None]) -> str:
     )
 
 
-def _remedy_of_repeats(annotations: Annotations, workers: list[int]) -> str:
+def _remedy_of_repeats(of: Labels, workers: np.ndarray) -> str:
     """Return what to do about repeats of some workers, which of comparisons may be one in each order of the pair."""
-    worker = np.asarray(annotations.worker)
-    if annotations.mirrored is not None:
-        rows = np.isin(worker, workers)
-        pair = (np.asarray(annotations.task, np.int64) * annotations.n_workers + worker)[rows]
-        shown = pd.Series(np.asarray(annotations.mirrored)[rows]).groupby(pair).nunique()
-        if (shown > 1).any():
-            return (
-                "They are of both orders of a pair, which tell a preference for a side, and repeats='first' would lose "
-                "one of them; shared_error=True, worker_families={worker: worker, …} lets a worker's annotations of "
-                "one pair err together"
-            )
+    annotations = of.annotations
+    if given_once(annotations, workers).n_annotations == annotations.n_annotations:
+        return (
+            "They are of both orders of a pair, which tell a preference for a side, and repeats='first' would lose "
+            "one of them; shared_error=True, worker_families={worker: worker, …} lets a worker's annotations of "
+            "one pair err together"
+        )
+    once = "" if isinstance(of, ByRule) else "copies='one' counts once what a worker gave a task most often; "
     return (
-        "repeats='first' keeps one of each; or make every run a worker, such as 'judge run 2', and fit with "
-        "shared_error=True, worker_families={worker: family, …}"
+        f"{once}repeats='first' keeps the first annotation; or make every run a worker, such as 'judge run 2', and "
+        "fit with shared_error=True, worker_families={worker: family, …}"
     )
+
+
+def _counted_before(of: Labels, code: str) -> list[Said]:
+    """Return what findings on the heaviest fit of an average say of what counts once in it."""
+    found = of.heaviest[1].findings if isinstance(of, Posterior) and of.members else ()
+    known = (one for one in found if one.code == code and "left" in one.values)
+    return [Said(one.text, one.remedy, one.values, one.severity) for one in known]
 
 
 def _families(of: Labels) -> Mapping[Hashable, Hashable]:
@@ -189,25 +195,32 @@ def _families(of: Labels) -> Mapping[Hashable, Hashable]:
 @check("repeats", "crowd", needs={"workers"})
 def repeats(of: Labels) -> Iterator[Said]:
     """Workers whose repeated annotations of a task agree more than independent ones would: :mod:`.repeated`."""
-    crowd = crowd_of(of)
-    groups = [] if crowd is None else agreeing_repeats(crowd.given)
-    if not groups:
+    if known := _counted_before(of, "repeats"):
+        yield from known
         return
-    workers = of.annotations.workers
-    said = [
-        f"{workers[one.worker]!r} annotated {count_text(one.n_tasks, 'task')} more than once, and two such "
-        f"annotations of a task agree in {one.agreement:.0%}; independent ones would in about "
-        f"{one.expected:.0%}, by how others agree"
-        for one in groups[:SHOWN]
-    ]
-    others = f"; so it is with {count_text(len(groups) - SHOWN, 'other worker')}" if len(groups) > SHOWN else ""
-    yield open_question(
-        f"how much repeats say that the first annotation does not: {'; '.join(said)}{others}. Each counts in full, as "
-        "if another worker gave it, so that the labels are too sure",
-        _remedy_of_repeats(of.annotations, [one.worker for one in groups]),
-        workers=[workers[one.worker] for one in groups],
-        agreement=[one.agreement for one in groups],
-        expected=[one.expected for one in groups],
+    crowd = crowd_of(of)
+    facts = of.outcome.facts if isinstance(of, Fitted) else {}
+    once = facts.get("repeats")
+    found = once or (None if crowd is None else agreeing_repeats(crowd.given))
+    if found is None:
+        return
+    names = [of.annotations.workers[j] for j in found.workers.tolist()]
+    values = {"workers": names, "pairs": found.n_pairs, "agreement": found.agreement, "expected": found.expected}
+    said = (
+        f"how much repeats say that the first annotation does not: {listed(names)} annotated "
+        f"tasks again ({found.n_pairs:,} times), and two such annotations of a worker agree in "
+        f"{found.agreement:.0%}; independent ones would in about {found.expected:.0%}, by how others agree"
+    )
+    if once is None:
+        too_sure = f"{said}. Each counts in full, as if another worker gave it, so that the labels are too sure"
+        yield open_question(too_sure, _remedy_of_repeats(of, found.workers), **values)
+        return
+    left, unasked = facts["copies_left"], bool(facts.get("copies_unasked"))
+    yield Said(
+        f"{SAID} {said}. What a worker gave a task most often counts once, which leaves {left:.0%} of the annotations",
+        "if each is a look of its own at the task, copies='keep' counts all of them",
+        {**values, "left": left, "unasked": unasked},
+        "warning" if unasked else "note",
     )
 
 
@@ -240,15 +253,34 @@ def contradictions(of: Labels) -> Iterator[Said]:
     )
 
 
-def with_copies(
-    annotations: Annotations, rule: str, labels_of: Callable[[Annotations], np.ndarray]
-) -> tuple[Annotations, list[AgreeingGroup]]:
-    """Return the annotations with each group of copies as one worker, and the groups; none where they count in full.
+class Counted(NamedTuple):
+    """Annotations of which copies, and repeats that are no independent ones, count once, and what these are."""
+
+    annotations: Annotations
+    groups: list[AgreeingGroup]  # of whom each counts as one worker
+    repeats: AgreeingRepeats | None = None  # of workers of whom each counts once for a task
+
+    def facts(self, rule: str, before: Annotations) -> dict[str, Any]:
+        """Return what the findings on a fit are made of, by name.
+
+        Args:
+            rule: by which they count so.
+            before: all annotations.
+        """
+        if not self.groups and self.repeats is None:
+            return {}
+        left = self.annotations.n_annotations / before.n_annotations
+        known = {"copies_unasked": rule == "auto", "copies_left": left}
+        return {"copies": self.groups, "repeats": self.repeats, **known}
+
+
+def with_copies(annotations: Annotations, rule: str, labels_of: Callable[[Annotations], np.ndarray]) -> Counted:
+    """Return the annotations with each group of copies as one worker, and dependent repeats of a worker as one.
 
     Args:
         annotations: the data.
         rule: ``"one"``, where no group is sure also of :func:`.doubtful_groups`; ``"keep"`` for the annotations as they
-            are; or ``"auto"``, by which they stay so where less than half of them (:data:`LEFT`) would be left, and
+            are; or ``"auto"``, by which groups stay so where less than half of them (:data:`LEFT`) would be left, and
             these still depend on each other (:mod:`.dependence`). There most workers are of one group or another and
             the groups err together too, as on judges_llmbar; where they do not, as runs of several judges, each group
             is one voice.
@@ -258,14 +290,17 @@ def with_copies(
         UnknownNameError: `rule` is none of these.
     """
     if check_name("copies", rule, RULES) == "keep" or not annotations.named:
-        return annotations, []
-    given = annotations.of_classes()
+        return Counted(annotations, [])
+    repeats = agreeing_repeats(annotations.of_classes())
+    once = annotations if repeats is None else given_once(annotations, repeats.workers)
+    repeats = repeats if once.n_annotations < annotations.n_annotations else None
+    given = once.of_classes()
     groups = copying_groups(given) or (doubtful_groups(given) if rule == "one" else [])
-    merged = as_one(annotations, groups)
-    is_few = merged.n_annotations < LEFT * annotations.n_annotations
+    merged = as_one(once, groups)
+    is_few = merged.n_annotations < LEFT * once.n_annotations
     if rule == "auto" and is_few and (merged.scored or dependence(merged, labels_of(merged)) >= BEFORE):
-        return annotations, []
-    return merged, groups
+        return Counted(once, [], repeats)
+    return Counted(merged, groups, repeats)
 
 
 def families_of_copies(
@@ -279,7 +314,7 @@ def families_of_copies(
         annotations: the data.
         labels_of: as of :func:`with_copies`.
     """
-    groups = [group for group in with_copies(annotations, "auto", labels_of)[1] if group.question is None]
+    groups = [group for group in with_copies(annotations, "auto", labels_of).groups if group.question is None]
     if not groups:
         return None
     workers = list(annotations.workers)
@@ -305,11 +340,10 @@ def as_one(annotations: Annotations, groups: Iterable[AgreeingGroup]) -> Annotat
         groups: of workers who count as one, each of all tasks or of one question.
     """
     for group in groups:
-        worker, task, label = (np.asarray(getattr(annotations, name)) for name in ("worker", "task", "label"))
+        worker, task = np.asarray(annotations.worker), np.asarray(annotations.task)
         at = np.flatnonzero(np.isin(worker, group.workers) & _of_question(annotations, group)[task])
-        _, cell = np.unique(task[at].astype(np.int64) * annotations.n_categories + label[at], return_inverse=True)
-        votes = np.bincount(cell)[cell] - (label[at] >= annotations.n_classes) * len(at)
-        most = np.full(annotations.n_tasks, -len(at) - 1)
+        votes = _votes(annotations, at, task[at])
+        most = np.full(annotations.n_tasks, -np.inf)
         np.maximum.at(most, task[at], votes)
         is_most = votes == most[task[at]]
         agrees = np.bincount(worker[at][is_most], minlength=annotations.n_workers)
@@ -322,34 +356,68 @@ def as_one(annotations: Annotations, groups: Iterable[AgreeingGroup]) -> Annotat
     return annotations
 
 
-def groups_before(findings: Iterable[Finding], annotations: Annotations) -> list[AgreeingGroup]:
-    """Return the groups that counted as one in a fit with these findings.
+def given_once(annotations: Annotations, workers: np.ndarray) -> Annotations:
+    """Return the annotations with one of each of these workers for a task: the first of what they gave most often.
+
+    A class comes before an abstention. Of comparisons it is one for each order of the pair.
 
     Args:
-        findings: on the fit.
+        annotations: of named workers.
+        workers: their positions.
+    """
+    worker, order = np.asarray(annotations.worker), annotations.mirrored
+    at = np.flatnonzero(np.isin(worker, workers))
+    pair = 2 * (np.asarray(annotations.task)[at].astype(np.int64) * annotations.n_workers + worker[at])
+    _, place = np.unique(pair + (0 if order is None else np.asarray(order)[at]), return_inverse=True)
+    by_votes = np.lexsort((-_votes(annotations, at, place), place))
+    first = at[by_votes[np.diff(place[by_votes], prepend=-1) > 0]]
+    kept = np.ones(len(worker), bool)
+    kept[at], kept[first] = False, True
+    if annotations.count is not None:
+        count = np.array(annotations.count)
+        count[first] = np.minimum(count[first], 1)
+        annotations = annotations.replace(count=count)
+    return annotations.rows(kept)
+
+
+def _votes(annotations: Annotations, at: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Return how often what each of some rows gives is given in its place, and less than nothing for abstentions.
+
+    Args:
+        annotations: the data.
+        at: the rows.
+        place: where each counts, such as its task.
+    """
+    label, weight = np.asarray(annotations.label)[at], counts(annotations)[at]
+    _, cell = np.unique(place.astype(np.int64) * annotations.n_categories + label, return_inverse=True)
+    votes: np.ndarray = np.bincount(cell, weight)[cell] - (label >= annotations.n_classes) * (weight.sum() + 1)
+    return votes
+
+
+def counted_before(annotations: Annotations, findings: Iterable[Finding]) -> tuple[Annotations, dict[str, Any]]:
+    """Return the annotations with what counted once in a fit as one, and the facts on it that findings are made of.
+
+    Args:
         annotations: of the same workers, and perhaps more.
+        findings: on the fit.
     """
+    told = {one.code: one.values for one in findings if one.code in ("copies", "repeats") and "left" in one.values}
     position = {name_text(name): i for i, name in enumerate(annotations.workers)} if annotations.named else {}
-    told = [one for finding in _on_one(findings) for one in finding.values["as_one"]]
-    return [
-        AgreeingGroup(np.array([position[name_text(name)] for name in one["workers"]]), *(one[k] for k in FIGURES))
-        for one in told
-    ]
 
+    def places(values: Mapping[str, Any]) -> np.ndarray:
+        return np.array([position[name_text(name)] for name in values["workers"]])
 
-def facts_before(findings: Iterable[Finding]) -> dict[str, object]:
-    """Return whether workers counted as one in a fit with these findings though nobody asked, and how much was left.
-
-    Args:
-        findings: on the fit; there is nothing where nobody counted as one.
-    """
-    values = next((finding.values for finding in _on_one(findings)), None)
-    return {} if values is None else {"copies_unasked": values["unasked"], "copies_left": values["left"]}
-
-
-def _on_one(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings on copies that counted as one."""
-    return [finding for finding in findings if finding.code == "copies" and "as_one" in finding.values]
+    facts: dict[str, Any] = {}
+    if of_repeats := told.get("repeats"):
+        numbers = (of_repeats[name] for name in FIGURES_OF_REPEATS)
+        facts["repeats"] = AgreeingRepeats(places(of_repeats), *numbers)
+        annotations = given_once(annotations, facts["repeats"].workers)
+    if of_copies := told.get("copies"):
+        facts["copies"] = [AgreeingGroup(places(one), *(one[k] for k in FIGURES)) for one in of_copies["as_one"]]
+        annotations = as_one(annotations, facts["copies"])
+    for values in told.values():
+        facts |= {"copies_unasked": values["unasked"], "copies_left": values["left"]}
+    return annotations, facts
 
 
 def told(groups: Sequence[AgreeingGroup], workers: Sequence[object]) -> list[dict[str, object]]:

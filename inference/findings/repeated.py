@@ -1,135 +1,171 @@
 r"""Workers whose repeated annotations of a task agree more often than independent ones would.
 
 An annotation that a worker gives to a task again counts like one of another worker: independent given the true class.
-Runs of one language model are not where it errs on the same tasks each time, and three runs then count like three
-judges; they may even outvote the others, so that the fit takes them for right. How often they would agree is therefore
-taken from others. With :math:`x` an annotation of the worker as a vector with a one, :math:`y` one of somebody else,
-and both independent given the class, the covariances of two annotations of one task, of two of the worker, of one of
-the worker and one of another, and of two of different others, are of the forms :math:`A S A'`, :math:`A S B'` and
-:math:`B S B'`, so that :math:`C_{xx} = C_{xy} C_{yy}^{-1} C_{yx}`: what a reliability is in two classes (Spearman
-1904). Two annotations of the worker then agree with probability :math:`|\bar x|^2 + \mathrm{tr}\, C_{xx}`.
+Runs of one language model are not where it errs on the same tasks each time, nor are people who remember what they
+said, and three such annotations then count like three judges; they may even outvote the others, so that the fit takes
+them for right. How often they would agree is therefore taken from others. With :math:`x` an annotation of the worker as
+a vector with a one, :math:`y` and :math:`y'` those of two others, and all independent given what the task is, the
+second moments are of the forms :math:`E[x x'^T] = A S A^T`, :math:`E[x y^T] = A S B^T` and :math:`E[y y'^T] = B S B^T`,
+so that two annotations of the worker agree with probability :math:`\mathrm{tr}(M_j S^{-1} M_j^T)`, where
+:math:`M_j = E[x y^T]` and now :math:`S = E[y y'^T]`: what a reliability is in two classes (Spearman 1904). The square
+of :math:`M_j` is taken over pairs of different tasks, which leaves no bias however few tasks each worker has, and S is
+that of all repeats. Of several workers it is the mean: where their tasks differ it is no less than with an S of each,
+since :math:`M S^{-1} M^T` is convex in both.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from ...data import Annotations
 from ...data.some_tasks import some_tasks
+from ..fitted.remembered import once
 
-TASKS = 20  # that a worker annotated more than once, and two others too, at the least
+TASKS = 20  # that workers annotated more than once, and two others too, at the least
 MARGIN = 0.05  # of the share of pairs that agree, over what is expected
 ERRORS = 3.0  # standard errors beyond the margin
 MUCH = 0.02  # of all annotations repeat the worker's: chosen with `adult` in view, where .2 % do and none agrees
-DRAWS = 200  # of the tasks' weights
+PARTS = 20  # of the tasks, without each of which the shares are taken again
 NUMBERS = 5e6  # of all tasks' matrices, about: of more tasks a sample is looked at
-NOTHING = 1e-9  # variance of what no annotation differs in, such as their sum
-TESTED = 20  # workers, those with the most repeats first
+NOTHING = 1e-9  # variance of what no annotation differs in
+TESTED = 20  # workers by themselves, those with the most repeats first
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AgreeingRepeats:
-    """A worker whose repeated annotations are not independent of each other given the true class.
+    """Workers whose repeated annotations are not independent of each other given the true class.
 
     Attributes:
-        worker: the position.
-        n_tasks: how many tasks the worker annotated more than once.
-        agreement: how often two annotations of one of these tasks agree.
+        workers: their positions.
+        n_pairs: how many pairs of a task and one of them have several annotations, of those that are looked at.
+        agreement: how often two annotations of one of these pairs agree.
         expected: how often they would if they were independent given the class, by how others agree.
     """
 
-    worker: int
-    n_tasks: int
+    workers: np.ndarray
+    n_pairs: int
     agreement: float
     expected: float
 
 
-def agreeing_repeats(annotations: Annotations) -> list[AgreeingRepeats]:
-    """Return the workers whose repeats agree more than independent ones would, those with the most repeats first.
+class _Repeated(NamedTuple):
+    """Pairs of a task and a worker who annotated it more than once, as two others did at least: a row each."""
 
-    A worker counts where repeats agree by :data:`MARGIN` more than is expected, by :data:`ERRORS` standard errors of
-    the tasks' Bayesian bootstrap, and where they are enough to matter.
+    task: np.ndarray
+    part: np.ndarray  # of the tasks
+    worker: np.ndarray
+    agreement: np.ndarray  # of two annotations of the worker
+    own: np.ndarray  # shares of the classes among the worker's annotations, (U, K)
+    others: np.ndarray  # mean of the others' shares, (U, K)
+    of_two: np.ndarray  # sum of the mean products of two different others' shares, by part, (P, K, K)
+
+
+@once
+def agreeing_repeats(annotations: Annotations) -> AgreeingRepeats | None:
+    """Return the workers whose repeats agree more than independent ones would; None where there are none.
+
+    Repeats of all workers, or of one, count where they agree by :data:`MARGIN` more than is expected, by
+    :data:`ERRORS` standard errors of the jackknife over :data:`PARTS` parts of the tasks, and where they are enough to
+    matter. Where those of all do, only the margin is asked of a worker's own, and of those who have few together.
 
     Args:
         annotations: of named workers, without abstentions.
     """
     n_annotations, annotations = annotations.n_annotations, some_tasks(annotations, annotations.annotated_again)
-    n_workers, n_classes = annotations.n_workers, annotations.n_classes
-    weight = annotations.row_counts
+    n_workers = annotations.n_workers
     pair, place = np.unique(
         np.asarray(annotations.task, np.int64) * n_workers + np.asarray(annotations.worker), return_inverse=True
     )
-    given = sparse.csr_matrix((weight, (place, np.asarray(annotations.label))), (len(pair), n_classes))
-    task, worker, size = pair // n_workers, pair % n_workers, np.asarray(given.sum(1)).ravel()
-    again = np.bincount(worker, np.maximum(size - 1, 0), n_workers)
-    found = []
-    for one in np.argsort(-again, kind="stable")[:TESTED]:
-        repeated = np.flatnonzero((worker == one) & (size > 1))
-        if again[one] < MUCH * n_annotations or len(repeated) < TASKS:
-            continue
-        place_of_task = np.full(annotations.n_tasks, -1)
-        place_of_task[task[repeated]] = np.arange(len(repeated))
-        others = np.flatnonzero((worker != one) & (size > 0) & (place_of_task[task] >= 0))  # a count may be 0
-        moments = _moments(given, size, repeated, others, place_of_task[task[others]])
-        if len(moments) < TASKS:
-            continue
-        agreement, expected = _agreement(np.ones((1, len(moments))), moments, n_classes)
-        weights = np.random.default_rng(0).standard_exponential((DRAWS, len(moments)))
-        excess = np.subtract(*_agreement(weights, moments, n_classes)) - MARGIN
-        if excess.mean() > ERRORS * excess.std() and agreement > expected:
-            found.append(AgreeingRepeats(int(one), len(repeated), float(agreement[0]), float(expected[0])))
-    return found
+    shape = len(pair), annotations.n_classes
+    given = sparse.csr_matrix((annotations.row_counts, (place, np.asarray(annotations.label))), shape)
+    size = np.asarray(given.sum(1)).ravel()
+    again = np.bincount(pair % n_workers, np.maximum(size - 1, 0), n_workers)
+    if again.sum() < MUCH * n_annotations:
+        return None
+    if (repeated := _repeated(given, size, pair // n_workers, pair % n_workers)) is None:
+        return None
+    errors = 0.0 if _measured(repeated, np.flatnonzero(again), ERRORS) else ERRORS
+    order = np.argsort(-again, kind="stable")[:TESTED]
+    n_tasks = np.bincount(repeated.worker, minlength=n_workers)
+    alone = order[(again[order] >= MUCH * n_annotations) & (n_tasks[order] >= TASKS)]
+    few = np.setdiff1d(np.flatnonzero(again), alone)
+    groups = [*alone[:, None], few] if again[few].sum() >= MUCH * n_annotations else [*alone[:, None]]
+    found = [group for group in groups if _measured(repeated, group, errors)]
+    return _measured(repeated, np.sort(np.concatenate(found))) if found else None
 
 
-def _moments(
-    given: sparse.csr_matrix, size: np.ndarray, repeated: np.ndarray, others: np.ndarray, task: np.ndarray
-) -> np.ndarray:
-    """By task the means of the worker's annotations and of the others', and of the products of pairs of them.
-
-    Of tasks that two others annotated, a sample where they are many: a row each of the worker's mean (K), the others'
-    (K), and the products (K × K each) of two of the worker's, of one of the worker's and one of another, and of two of
-    different others.
+def _repeated(given: sparse.csr_matrix, size: np.ndarray, task: np.ndarray, worker: np.ndarray) -> _Repeated | None:
+    """Return the repeats to look at, of a sample of tasks where they are many; None of fewer than :data:`TASKS`.
 
     Args:
-        given: how often each class was given, a row for each worker and task.
+        given: how often each class was given, a row for each pair of a task and a worker.
         size: how often any was.
-        repeated: the rows of the worker, one a task.
-        others: the rows of others who annotated these tasks.
-        task: of each of them, as a position in `repeated`.
+        task: of each pair.
+        worker: of each pair.
     """
-    n_classes = given.shape[1]
-    n_others = np.bincount(task, minlength=len(repeated))
-    order = np.random.default_rng(0).permutation(np.flatnonzero(n_others > 1))
-    kept = np.sort(order[np.cumsum(n_others[order] + 3) * n_classes**2 <= NUMBERS])
-    place = np.full(len(repeated), -1)
-    place[kept] = np.arange(len(kept))
-    others, task = others[place[task] >= 0], place[task[place[task] >= 0]]
-    sums = sparse.csr_matrix((np.ones(len(task)), (task, np.arange(len(task)))), (len(kept), len(task)))
-    shares = given[others].toarray() / size[others, None]
-    n, total, own = n_others[kept][:, None, None], sums @ shares, given[repeated[kept]].toarray()
-    m = size[repeated[kept]][:, None, None]
-    squares = sums @ (shares[:, :, None] * shares[:, None, :]).reshape(len(others), n_classes**2)
-    mean, mean_of_others = own / m[:, 0], total / n[:, 0]
-    of_own = (own[:, :, None] * own[:, None, :] - own[:, :, None] * np.eye(n_classes)) / (m * (m - 1))
-    of_others = (total[:, :, None] * total[:, None, :] - squares.reshape(-1, n_classes, n_classes)) / (n * (n - 1))
-    of_both = mean[:, :, None] * mean_of_others[:, None, :]
-    products = [each.reshape(len(kept), n_classes**2) for each in (of_own, of_both, of_others)]
-    return np.concatenate([mean, mean_of_others, *products], axis=1)
+    k = given.shape[1]
+    n = np.bincount(task, size > 0)[task] - 1  # others; a count may be 0
+    is_repeat = (size > 1) & (n > 1)
+    n_repeats = np.bincount(task, is_repeat)
+    numbers = np.bincount(task) * (n_repeats > 0) + n_repeats
+    order = np.random.default_rng(0).permutation(np.flatnonzero(n_repeats))
+    order = order[np.cumsum(numbers[order]) * k**2 <= NUMBERS]
+    if len(order) < TASKS:
+        return None
+    is_kept = np.isin(task, order)
+    gave = given[is_kept].toarray()
+    m, task, worker, n, is_repeat = (each[is_kept] for each in (size, task, worker, n, is_repeat))
+    shares = gave / np.maximum(m, 1)[:, None]
+    products = (shares[:, :, None] * shares[:, None, :]).reshape(-1, k**2)
+    at = sparse.csr_matrix((np.ones(len(task)), (task, np.arange(len(task)))))[task[is_repeat]]
+    own, m, n = shares[is_repeat], m[is_repeat], n[is_repeat]
+    total, squares = at @ shares - own, (at @ products - products[is_repeat]).reshape(-1, k, k)
+    of_two = (total[:, :, None] * total[:, None, :] - squares) / (n * (n - 1))[:, None, None]
+    agreement = ((gave[is_repeat] ** 2).sum(1) - m) / (m * (m - 1))
+    task = np.unique(task[is_repeat], return_inverse=True)[1]
+    part = task % PARTS
+    by_part = np.stack([of_two[part == one].sum(0) for one in range(PARTS)])
+    return _Repeated(task, part, worker[is_repeat], agreement, own, total / n[:, None], by_part)
 
 
-def _agreement(weights: np.ndarray, moments: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the agreement rate of two of the worker's annotations, and of independent ones, by row of weights."""
-    k, shape = n_classes, (-1, n_classes, n_classes)
-    means = weights @ moments / weights.sum(1, keepdims=True)
-    x, y = means[:, :k], means[:, k : 2 * k]
-    own, both, others = (part.reshape(shape) for part in np.split(means[:, 2 * k :], 3, axis=1))
-    across = both - x[:, :, None] * y[:, None, :]
-    among = others - y[:, :, None] * y[:, None, :]
-    values, vectors = np.linalg.eigh((among + among.swapaxes(1, 2)) / 2)
+def _measured(repeated: _Repeated, workers: np.ndarray, errors: float = 0.0) -> AgreeingRepeats | None:
+    """Return how often repeats of some workers agree; None where that is not above the margin by so many errors."""
+    rows = np.flatnonzero(np.isin(repeated.worker, workers))
+    if len(np.unique(repeated.task[rows])) < TASKS:
+        return None
+    agreement, expected = _agreement(repeated, rows)
+    excess = np.subtract(*np.transpose([_agreement(repeated, rows, left) for left in range(PARTS)]))
+    is_above = agreement - expected > MARGIN + errors * np.sqrt((PARTS - 1) * excess.var())
+    return AgreeingRepeats(workers, len(rows), agreement, expected) if is_above else None
+
+
+def _agreement(repeated: _Repeated, rows: np.ndarray, left: int = -1) -> tuple[float, float]:
+    """Return how often two annotations of one worker agree, and how often independent ones would.
+
+    Args:
+        repeated: the repeats of all.
+        rows: those that count.
+        left: the part of the tasks that is left out, −1 for none.
+    """
+    k, is_used = repeated.own.shape[1], np.arange(PARTS) != left
+    rows = rows[repeated.part[rows] != left]
+    among = repeated.of_two[is_used].sum(0) / max((repeated.part != left).sum(), 1)
+    values, vectors = np.linalg.eigh((among + among.T) / 2)
     values = np.where(np.abs(values) < NOTHING, np.inf, np.abs(values))  # of noise: either sign counts as shared
-    explained = ((across @ vectors) ** 2).sum(1) / values
-    return np.trace(own, axis1=1, axis2=2), (x**2).sum(-1) + explained.sum(-1)
+    worker, n = np.unique(repeated.worker[rows], return_inverse=True, return_counts=True)[1:]
+    rows, worker = rows[n[worker] > 1], (np.cumsum(n > 1) - 1)[worker[n[worker] > 1]]
+    if not len(rows):
+        return 0.0, 1.0
+    own, others, n = repeated.own[rows], repeated.others[rows], n[n > 1]
+    of_pairs = 1 / (n - 1) / len(rows)  # of different tasks
+    by_worker = sparse.csr_matrix((np.ones(len(rows)), (worker, np.arange(len(rows)))))
+    sums = by_worker @ (own[:, :, None] * others[:, None, :]).reshape(-1, k * k)
+    flat = (sums * np.sqrt(of_pairs)[:, None]).reshape(-1, k)
+    square = flat.T @ flat - (others * ((own**2).sum(1) * of_pairs[worker])[:, None]).T @ others
+    expected = np.einsum("ki,kl,li->i", vectors, square, vectors) / values
+    return float(repeated.agreement[rows].mean()), float(expected.sum())
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 from picked_findings import findings_of
 
 import crowdppl as cp
+from crowdppl.inference.findings.of_copies import given_once
 from crowdppl.inference.findings.repeated import agreeing_repeats, contradicting_repeats
 
 
@@ -35,15 +36,15 @@ def crowd_with_a_judge(n_classes, same, *, n_tasks=400, runs=3, people=5, seed=0
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_repeats_of_a_judge_are_told_with_how_often_independent_ones_would_agree(n_classes):
-    (one,) = agreeing_repeats(crowd_with_a_judge(n_classes, same=1.0))
-    assert (one.worker, one.n_tasks, one.agreement) == (5, 400, 1.0)
+    one = agreeing_repeats(crowd_with_a_judge(n_classes, same=1.0))
+    assert (one.workers.tolist(), one.n_pairs, one.agreement) == ([5], 400, 1.0)
     assert one.expected == pytest.approx(0.75**2 + 0.25**2 / (n_classes - 1), abs=0.08)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("seed", range(5))
 def test_independent_repeats_are_not_told(n_classes, seed):
-    assert agreeing_repeats(crowd_with_a_judge(n_classes, same=0.0, seed=seed)) == []
+    assert agreeing_repeats(crowd_with_a_judge(n_classes, same=0.0, seed=seed)) is None
 
 
 @pytest.mark.parametrize("options", [{}, {"task_difficulty": True}, {"shared_error": True}])
@@ -52,26 +53,26 @@ def test_repeats_that_a_story_draws_are_not_told(options):
     fit = cp.fit("dawid_skene", crowd_with_a_judge(3, same=0.3, n_tasks=300), progress=False, **options)
     for seed in range(3):
         drawn = fit.posterior_predictive(seed=seed)["annotation"].values[0, 0]
-        assert agreeing_repeats(fit.annotations.replace(label=drawn.astype(np.int32))) == []
+        assert agreeing_repeats(fit.annotations.replace(label=drawn.astype(np.int32))) is None
 
 
 def test_repeats_of_two_workers_have_no_others_to_tell_by():
     """A fit of them failed where no task had two others."""
-    assert agreeing_repeats(crowd_with_a_judge(2, same=1.0, people=1)) == []
+    assert agreeing_repeats(crowd_with_a_judge(2, same=1.0, people=1)) is None
 
 
 def test_repeats_that_are_few_or_left_out_are_not_told():
     annotations = crowd_with_a_judge(3, same=1.0)
     frame = annotations.to_frame()
-    assert agreeing_repeats(cp.Annotations.from_frame(frame.drop_duplicates(["task", "worker"]))) == []
+    assert agreeing_repeats(cp.Annotations.from_frame(frame.drop_duplicates(["task", "worker"]))) is None
     later = frame.duplicated(["task", "worker"]) & (frame["task"] >= 15)
-    assert agreeing_repeats(cp.Annotations.from_frame(frame[~later])) == []
+    assert agreeing_repeats(cp.Annotations.from_frame(frame[~later])) is None
 
 
 def test_counts_are_repeats_as_rows_are():
     annotations = crowd_with_a_judge(3, same=1.0)
     counted = annotations.to_frame().groupby(["task", "worker", "label"]).size().rename("count").reset_index()
-    (counted_once,), (of_rows,) = (
+    counted_once, of_rows = (
         agreeing_repeats(cp.Annotations.from_frame(counted, count="count")),
         agreeing_repeats(annotations),
     )
@@ -87,8 +88,8 @@ def test_annotations_that_count_nothing_are_as_if_left_out():
         agreeing_repeats(each)
         for each in (annotations.replace(count=counts), annotations.replace(count=counts).rows(counts > 0))
     )
-    assert [one.worker for one in counted] == [5]
-    assert counted == left
+    assert counted.workers.tolist() == left.workers.tolist() == [5]
+    assert (counted.agreement, counted.expected) == (left.agreement, left.expected)
 
 
 @pytest.mark.parametrize("story", ["dawid_skene", pytest.param("auto", marks=pytest.mark.slow)])
@@ -99,12 +100,75 @@ def test_a_fit_tells_of_repeats_once_with_figures_and_what_mends_it(story):
     told = [getattr(one.message, "finding", None) for one in caught]
     assert [one for one in told if one is not None and one.code == "repeats"] == [finding]
     assert finding.values["workers"] == ["judge"]
-    assert finding.values["agreement"] == [1.0]
-    assert "'judge' annotated 400 tasks more than once" in finding.text
-    assert "repeats='first'" in finding.remedy
+    assert (finding.values["agreement"], finding.values["pairs"]) == (1.0, 400)
+    assert "'judge' annotated tasks again (400 times)" in finding.text
+    assert ("copies='keep'" if story == "auto" else "copies='one'") in finding.remedy
     with warnings.catch_warnings():
         warnings.simplefilter("error", cp.CrowdWarning)
         cp.fit("dawid_skene", crowd_with_a_judge(3, same=0.0), progress=False)
+
+
+def crowd_who_repeats(seed, same=0.9, n_tasks=200):
+    """Ten workers of three classes, three a task, who give one to five annotations that keep to the first so often."""
+    rng = np.random.default_rng(seed)
+    truth, accuracies = rng.integers(0, 3, n_tasks), rng.uniform(0.5, 0.9, 10)
+
+    def annotated(task, worker):
+        return truth[task] if rng.random() < accuracies[worker] else (truth[task] + rng.integers(1, 3)) % 3
+
+    rows = []
+    for task in range(n_tasks):
+        for worker in rng.choice(10, 3, replace=False):
+            first = annotated(task, worker)
+            again = [first if rng.random() < same else annotated(task, worker) for _ in range(rng.integers(0, 5))]
+            rows += [(task, worker, label) for label in (first, *again)]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    return frame.assign(label=frame["label"].map(list("abc").__getitem__)), np.array(list("abc"))[truth]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_crowd_who_repeats_itself_is_told_together_and_one_that_looks_again_is_not(seed):
+    """Each worker has some 48 repeated tasks, with which most cannot be told alone."""
+    found = agreeing_repeats(cp.Annotations.from_frame(crowd_who_repeats(seed)[0]))
+    assert len(found.workers) >= 8
+    assert found.agreement - found.expected > 0.25
+    assert agreeing_repeats(cp.Annotations.from_frame(crowd_who_repeats(seed, same=0.0)[0])) is None
+
+
+def test_auto_counts_dependent_repeats_once_says_so_and_keeps_them_where_asked():
+    frame, truth = crowd_who_repeats(0)
+    annotations = cp.Annotations.from_frame(frame)
+    fit, kept = (cp.fit("auto", annotations, progress=False, **each) for each in ({}, {"copies": "keep"}))
+    right, before = (np.mean(each.labels["label"].loc[range(len(truth))] == truth) for each in (fit, kept))
+    assert right > before + 0.04
+    (finding,), (of_kept,) = (findings_of(each, "repeats") for each in (fit, kept))
+    assert finding.severity == of_kept.severity == "warning"
+    assert finding.values["left"] == pytest.approx(600 / len(frame))
+    assert fit.annotations.n_annotations == 600
+    assert "copies='keep'" in finding.remedy
+    assert kept.annotations.n_annotations == len(frame)
+
+
+def test_repeats_that_counted_once_do_so_after_an_update_and_in_a_folder(tmp_path):
+    frame, _ = crowd_who_repeats(0)
+    fit = cp.fit("one_coin", frame, copies="one", progress=False)
+    fit.save(tmp_path / "fit")
+    for of in (fit, cp.load_fit(tmp_path / "fit")):
+        more = of.update(frame.assign(task=frame["task"] + 1000), progress=False)
+        assert [each.severity for each in findings_of(more, "repeats")] == ["note"]
+        assert more.annotations.n_annotations == 1200
+
+
+def test_of_repeats_that_count_once_the_most_frequent_and_of_several_the_first_is_kept():
+    rows = [("t", "a", 1), ("t", "a", 0), ("t", "a", 0), ("t", "b", 1), ("t", "b", 0), ("u", "a", 1), ("t", "c", 1)]
+    rows += [("t", "c", 0), ("t", "c", 0)]
+    annotations = cp.Annotations.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]))
+    once = given_once(annotations, np.array([0, 1]))
+    expected = [("t", "a", 0), ("t", "b", 1), ("t", "c", 0), ("t", "c", 0), ("t", "c", 1), ("u", "a", 1)]
+    assert sorted(map(tuple, once.to_frame().to_numpy().tolist())) == expected
+    counted = annotations.to_frame().groupby(["task", "worker", "label"], sort=False).size().rename("count")
+    of_counts = given_once(cp.Annotations.from_frame(counted.reset_index(), count="count"), np.array([0, 1]))
+    assert (of_counts.votes() == once.votes()).all()
 
 
 def both_orders(same, seed=0, n_pairs=300):

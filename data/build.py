@@ -18,6 +18,7 @@ from .input_warnings import (
     merged,
     tell_alike_names,
     tell_classes,
+    tell_codes,
     tell_order,
     tell_repeated_table,
     tell_scale,
@@ -128,6 +129,8 @@ def build(
         tell_classes(named)
         if kind == NOMINAL and own is None and is_ordered is None:
             tell_scale(label.title, named)
+            if rows.label.categories is None:
+                tell_codes(label.title, named)
     if tell and of_itself:
         tell_order(label.title, named)
     ordered_tasks = rows.ordered_tasks or tasks is not None

@@ -12,6 +12,7 @@ from .columns import Column
 from .errors import AnnotationError, nearest, warn
 from .id_text import listing
 from .ids import Ids
+from .kinds import MOST_SCORES, are_whole
 from .questions import Units
 from .text import are_digits
 
@@ -63,6 +64,10 @@ BEFORE = re.compile(
 """Words that language models write before a label: "Score: ", "Final answer: "."""
 
 
+FEWER = "tens (label // 10) or truth_classes=['low', 'high'] make fewer classes of them"
+"""What to do about many scores, of which most pairs of a class and another are never seen."""
+
+
 def tell_classes(classes: Ids) -> None:
     """Warn of classes that differ by what tidy=True overlooks, and of those that stand for a missing value."""
     _tell_alike(classes)
@@ -103,14 +108,29 @@ def tell_scale(title: str, classes: Ids) -> None:
         )
 
 
+def tell_codes(title: str, classes: Ids) -> None:
+    """Warn of many or large whole numbers that are taken as classes without an order."""
+    if are_whole(classes):
+        warn(
+            f"{title}: {span(classes)} are taken as names without an order, as codes are; ordered=False says so; "
+            f"where they are scores, ordered=True says it{f', and {FEWER}' * (len(classes) > MOST_SCORES)}"
+        )
+
+
 def tell_order(title: str, classes: Ids) -> None:
     """Say of whole numbers that they are taken as ordered, and how to say it, or refuse it."""
-    numbers = listing(classes, 5)
+    many = len(classes) > MOST_SCORES
+    numbers = span(classes) if many else f"the whole numbers {listing(classes, 5)}"
     warn(
-        f"{title}: the whole numbers {numbers} are taken as ordered classes, by which agreement, costs and expected "
+        f"{title}: {numbers} are taken as ordered classes, by which agreement, costs and expected "
         "scores go; ordered=True says so, and ordered=False that they are names; where neither is said 'auto' "
-        "has an ordinal story if neighbours are confused most"
+        f"has an ordinal story if neighbours are confused most{'; ' * many}{FEWER * many}"
     )
+
+
+def span(classes: Ids) -> str:
+    """Return how many whole numbers there are, and the least and the greatest."""
+    return f"{len(classes):,} whole numbers from {min(classes)} to {max(classes)}"
 
 
 def tell_repeated_table(task: np.ndarray, worker: np.ndarray, label: np.ndarray, *others: np.ndarray) -> None:

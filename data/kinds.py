@@ -1,5 +1,6 @@
 """Kinds of labels: nominal classes, ordered classes, comparisons. A kind has all that depends on how classes relate."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -633,7 +634,8 @@ def kind_of(label: Column, classes: Any, ordered: bool | None, silent: Iterable[
     if ordered is not None or label.in_order:
         return (Ordered() if ordered is not False else NOMINAL), False
     alone = classes is None and label.categories is None
-    scores = alone and are_scores(name for name in label.ids if name not in set(silent))
+    given = [name for name in label.ids if name not in set(silent)]
+    scores = alone and (are_scores(given) or (are_whole(given, LARGEST_SCORE) and is_named_score(label.title)))
     return (Ordered(stated=False) if scores else NOMINAL), scores
 
 
@@ -641,11 +643,20 @@ def are_scores(labels: Iterable[Any]) -> bool:
     """Return whether distinct labels are whole numbers that are taken as ordered where nothing else is said.
 
     They are 3 to 20 whole numbers from −100 to 100: with two classes an order says nothing, and more or larger ones
-    are likely to be codes.
+    may be codes.
     """
     values = list(labels)
-    whole = all(type(value) is int and abs(value) <= LARGEST_SCORE for value in values)
-    return whole and 3 <= len(values) <= MOST_SCORES
+    return are_whole(values, LARGEST_SCORE) and len(values) <= MOST_SCORES
+
+
+def are_whole(labels: Sequence[Any], largest: float = np.inf) -> bool:
+    """Return whether three distinct labels or more are whole numbers, none further from zero than `largest`."""
+    return len(labels) >= 3 and all(type(value) is int and abs(value) <= largest for value in labels)
+
+
+def is_named_score(title: str) -> bool:
+    """Return whether a column is named for scores, of which more than :data:`MOST_SCORES` are no codes either."""
+    return re.search(r"column '(?:[^']*[ ._-])?(?:score|rating|grade|points)s?'$", title, re.IGNORECASE) is not None
 
 
 def single_class(title: str, value: object, n_rows: int) -> AnnotationError:

@@ -162,3 +162,30 @@ def test_names_of_tasks_and_workers_that_differ_by_a_point_and_zero_are_told_and
     assert (found.n_tasks, found.n_workers) == (4, 3)
     tidy = Annotations.from_frame(rows, tidy=True)
     assert (list(tidy.tasks), list(tidy.workers)) == (["1", "2", "v2.0"], ["7", "8"])
+
+
+def scores_from_0_to_100(name):
+    rng = np.random.default_rng(0)
+    given = np.clip(rng.integers(0, 101, 60)[:, None] + rng.normal(0, 8, (60, 4)), 0, 100).astype(int)
+    rows = [(f"t{i}", f"w{j}", given[i, j]) for i in range(60) for j in range(4)]
+    return pd.DataFrame(rows, columns=["task", "worker", name])
+
+
+def test_many_scores_are_ordered_where_their_column_is_called_so():
+    for name in ("score", "overall_score", "Rating"):
+        with pytest.warns(AnnotationWarning, match=r"numbers from \d+ to \d+ are taken as ordered.*truth_classes="):
+            annotations = Annotations.from_frame(scores_from_0_to_100(name), label=name)
+        assert annotations.kind.in_order
+        assert list(annotations.classes) == sorted(annotations.classes)
+
+
+@pytest.mark.parametrize("change", [lambda label: label, lambda label: label // 25 * 1000])
+def test_many_or_large_numbers_that_are_taken_as_names_are_told_with_the_choice(change):
+    table = scores_from_0_to_100("label").assign(label=lambda rows: change(rows["label"]))
+    with pytest.warns(AnnotationWarning, match=r"names without an order.*ordered=False says so.*ordered=True says it"):
+        assert not Annotations.from_frame(table).kind.in_order
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not Annotations.from_frame(table, ordered=False).kind.in_order
+        assert Annotations.from_frame(table, ordered=True).kind.in_order
+        assert not Annotations.from_frame(table.astype({"label": "category"})).kind.in_order

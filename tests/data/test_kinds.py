@@ -249,7 +249,7 @@ def test_three_to_twenty_whole_numbers_are_ordered_by_themselves_which_is_said_o
     frame = pd.DataFrame({"task": range(len(labels)), "worker": "w", "label": labels})
     annotations = Annotations.from_frame(frame)
     assert annotations.kind == kind
-    said = [str(each.message) for each in recwarn if "ordered" in str(each.message)]
+    said = [str(each.message) for each in recwarn if "taken as ordered" in str(each.message)]
     assert len(said) == (kind == Ordered())
     if said:
         assert "column 'label'" in said[0]

@@ -17,8 +17,9 @@ from .frames import as_frame, is_frame, take_column
 from .gold import resolve_gold
 from .id_text import listing
 from .ids import Ids
+from .input_warnings import tell_alike_names
 from .kinds import SIDES, Pairwise, encode_labels, is_fraction, sorted_labels
-from .long import LongColumns, Missing, before, long_fields, rows_kept, wide_answers
+from .long import LongColumns, Missing, before, long_fields, rows_kept, wide_answers, without_blanks
 from .questions import Units, tasks_of
 from .text_files import check_roles
 
@@ -129,6 +130,7 @@ def comparison_fields(
     if any(value is None or value != value for value in abstentions_of(abstain)):
         own["label"] = None  # an empty label is an abstention
     needed = {f"column {name!r}": take_column(frame, name, role) for role, name in own.items() if name is not None}
+    needed |= {title: without_blanks(values) for title, values in needed.items() if title != f"column {label!r}"}
     missing: Missing = options.pop("missing", "refuse")
     check_name("value of missing", missing, get_args(Missing))
     kept = rows_kept(needed, missing)
@@ -141,6 +143,9 @@ def comparison_fields(
     if prompt is not None and (of_prompts := options.pop("features", None)) is not None:
         _named(of_prompts, prompt, "features", "prompt")
     items = Ids(sorted_labels(Ids(dict.fromkeys([*shown[0].ids, *shown[1].ids, *others]), what="items")), what="items")
+    if tell:
+        alike = f"write each in one way, such as table[{left!r}].str.strip().str.lower(), and {right!r} too"
+        tell_alike_names("items", items, case=True, mend=alike)
     sides = np.column_stack([column.aligned(items, "items").codes for column in shown])
     if (alike := np.flatnonzero(sides[:, 0] == sides[:, 1])).size:
         row = int(alike[0])

@@ -201,12 +201,12 @@ def tidied_names(column: Column, *, case: bool) -> Column:
     return replace(column, codes=codes[column.codes], ids=Ids(place, what=column.title))
 
 
-def tell_alike_names(title: str, names: Ids, *, case: bool) -> None:
-    """Warn of :func:`alike_names`."""
+def tell_alike_names(title: str, names: Ids, *, case: bool, mend: str = "tidy=True makes one of them") -> None:
+    """Warn of :func:`alike_names`, and say what mends them."""
     if alike := alike_names(names, case=case):
         by = f"{'case, ' * case}blanks, '.0' or characters that do not show"
         said = f"{title}: names differ by {by} alone and count as different: {in_groups(alike)}"
-        warn(f"{said}; tidy=True makes one of them")
+        warn(f"{said}; {mend}")
 
 
 def alike_names(names: Ids | Units, *, case: bool) -> list[list[Hashable]]:

@@ -127,7 +127,7 @@ def frame_rows(
     frame = as_frame(table)
     values = {role: take_column(frame, name, role, source) for role, name in names.items()}
     texts = [role for role in ("task", "worker", "question", *(() if blank_label else ("label",))) if role in values]
-    values |= {role: _without_blanks(values[role]) for role in texts}
+    values |= {role: without_blanks(values[role]) for role in texts}
     if not len(frame):
         raise AnnotationError(
             f"{source} has the columns {', '.join(map(repr, frame.columns))} but no row; a row for each annotation is "
@@ -155,7 +155,7 @@ def frame_rows(
     return Rows(units, coded.get("worker"), label, **numbers)
 
 
-def _without_blanks(values: pd.Series) -> pd.Series:
+def without_blanks(values: pd.Series) -> pd.Series:
     """The column with text that is empty, or blanks alone, as a missing value."""
     if values.dtype.kind in "biufcmM" or isinstance(values.dtype, pd.CategoricalDtype):
         return values

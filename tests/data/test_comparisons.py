@@ -453,3 +453,20 @@ def test_preferences_are_known_for_it_however_their_tasks_are_called_and_added_a
     assert not named.preferences
     with pytest.raises(cp.AnnotationError, match="only one of both"):
         annotations.joined(named)
+
+
+@pytest.mark.parametrize("slip", ["x ", "X"])
+def test_items_that_differ_by_blanks_or_case_are_told_with_the_mend(slip):
+    rows = ROWS.assign(left=[slip, *ROWS["left"][1:]])
+    with pytest.warns(AnnotationWarning, match=r"items: names differ.*'left'.*strip\(\).*'right'"):
+        assert len(Annotations.from_comparisons(rows).items) == 4
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("blank", ["", " "])
+def test_an_item_without_a_name_is_a_missing_value(side, blank):
+    rows = ROWS.assign(**{side: [*ROWS[side][:2], blank, *ROWS[side][3:]]})
+    with pytest.raises(AnnotationError, match=rf"column '{side}': the value is missing in row 2"):
+        Annotations.from_comparisons(rows)
+    with pytest.warns(AnnotationWarning, match="left out 1 of 4 rows"):
+        assert len(Annotations.from_comparisons(rows, missing="drop").items) == 3

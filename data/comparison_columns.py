@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from .column_names import is_name_of, named_for, plain, stem
 from .comparisons import ASKED, ComparisonColumns, Words, label_text
-from .errors import AnnotationError
+from .errors import AnnotationError, warn
 from .kinds import SIDES
 from .questions import MOST_QUESTIONS, QUESTION, names_questions, question_column
 
@@ -20,7 +21,7 @@ COMPARED = (
 )  # fmt: skip
 """Words for what is compared, in plain letters; of two pairs of columns the one whose word comes first is taken."""
 
-WINNER = "winner"
+WINNER, LOSER = "winner", "loser"
 ON_OR_OFF = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 
 SAID = ("winner", "preference", "preferred", "better", "chosen", "choice", "label", "verdict", "result", "outcome")
@@ -117,6 +118,28 @@ def with_one_winner(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         return table, []
     side = given.set_axis([SIDES[side] for side in found.values()], axis=1).idxmax(axis=1)
     return table.drop(columns=list(found)).assign(**{WINNER: side}), list(found)
+
+
+def with_drawn_sides(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of winners and losers with sides, which are drawn with a fixed seed; any other as it is.
+
+    The sides of the columns left and right are random, since a winner that always stood left would make every worker
+    one who always says so. The column of winners then has them.
+
+    Args:
+        table: of comparisons without sides, or another.
+    """
+    by_name = {plain(str(name)): name for name in table.columns}
+    if not {WINNER, LOSER} <= by_name.keys() or two_sides([str(name) for name in table.columns]) is not None:
+        return table
+    winner, loser = by_name[WINNER], by_name[LOSER]
+    warn(
+        f"columns {winner!r} and {loser!r} do not say which item was shown left: sides are drawn at random with a "
+        "fixed seed, so that no position bias can be told"
+    )
+    first = np.random.default_rng(0).random(len(table)) < 0.5
+    sides = {"left": table[winner].where(first, table[loser]), "right": table[loser].where(first, table[winner])}
+    return table.drop(columns=loser).assign(**sides, **{winner: np.where(first, *SIDES[:2])})
 
 
 def _refuse_several(

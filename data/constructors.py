@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 from .abstentions import abstentions_of
 from .build import build
 from .column_names import named_for
-from .comparison_columns import column_of_criteria, find_comparison_columns, two_sides
-from .comparisons import ComparisonColumns, comparison_fields
+from .comparison_columns import column_of_criteria, find_comparison_columns, two_sides, with_drawn_sides
+from .comparisons import TASK, ComparisonColumns, comparison_fields
 from .errors import AnnotationError, warn
 from .frames import as_frame, read_parquet
 from .kinds import listed_classes
 from .long import LongColumns, Missing, csv_fields, long_fields
 from .nested import nested_rows, read_nested
+from .questions import names_questions, question_column
 from .repeats import Repeats
 from .tags import Empty, tag_fields
 from .text_files import check_encoding, suffix_of
@@ -122,6 +123,9 @@ class Constructors:
                 column, row and value and says what is accepted.
             UnknownNameError: `repeats` or `missing` is none of these words.
         """
+        columns = as_frame(frame).columns
+        if question is None and task in columns and any(map(names_questions, map(str, columns))):
+            _tell_questions(as_frame(frame).to_pandas(), task, [worker, label, count, seconds, when])
         return cls(
             **long_fields(
                 frame,
@@ -173,7 +177,8 @@ class Constructors:
             frame: a pandas, polars or pyarrow table with A rows.
             left: the column of the items shown left, or first. Where a column of the default's name is not there, the
                 columns left, right, worker and label are those of names that :func:`crowdppl.read` knows, such as
-                model_a, model_b, rater and winner.
+                model_a, model_b, rater and winner. Of a table with the columns winner and loser alone the sides are
+                drawn at random, and no position bias can be told.
             right: the column of the items shown right, or second.
             worker: the column of workers; None where no worker is named, by which orders are lost.
             label: the column of annotations. They are sides, as shown in the row ("left", "right"; also "a" and "b", 1
@@ -211,6 +216,9 @@ class Constructors:
         """
         names: dict[str, Any] = {"left": left, "right": right, "worker": worker, "label": label}
         columns = as_frame(frame).columns
+        if (left, right, label) == ("left", "right", "label") and not {left, right} & set(columns):
+            frame = with_drawn_sides(as_frame(frame).to_pandas())
+            columns = as_frame(frame).columns
         if (left, right) == ("left", "right") and any(n == role and n not in columns for role, n in names.items()):
             given = {role: name for role, name in names.items() if name != role or name in columns}
             look: dict[str, Any] = {
@@ -228,7 +236,9 @@ class Constructors:
             elif not {"left", "right"} & given.keys() and (sides := two_sides(columns)) is not None:
                 names |= dict(zip(("left", "right"), sides, strict=True))  # so that the error is of the label
                 names["worker"] = next(iter(named_for("worker", columns)), worker)
-        used = [*names.values(), task, prompt, count, seconds, options.get("when")]
+        used = [*names.values(), task, prompt, count, seconds, options.get("when"), question]
+        if task == TASK and prompt is None and TASK not in columns and not preferences:
+            _tell_prompts([name for name in columns if name not in used])
         if question is None and (found := column_of_criteria(as_frame(frame).to_pandas(), used)) is not None:
             warn(
                 f"column {found!r} seems to have what the items are compared by, and is not used, so that all rows of "
@@ -414,3 +424,22 @@ class Constructors:
                 f"{path}: the suffix {suffix!r} is none of those that can be read: {', '.join(readers)}"
             )
         return readers[suffix](path, **options)
+
+
+def _tell_questions(table: Any, task: str, taken: list[str | None]) -> None:
+    """Warn of a column of several questions a task that is not used."""
+    if (found := question_column(table, task, taken)) is not None:
+        warn(
+            f"column {found!r} seems to have several questions about a task, and is not used, so that all of a task's "
+            f"rows are annotations of one truth: question={found!r} takes each for a question of its own"
+        )
+
+
+def _tell_prompts(free: list[str]) -> None:
+    """Warn of a column that names what items are compared by and is not used."""
+    if found := named_for("task", free):
+        warn(
+            f"column {found[0]!r} seems to have what the items are compared by, and is not used, so that all rows of a "
+            f"pair are of one task: prompt={found[0]!r} makes a task of each with each pair, and task=None says that "
+            "they are one"
+        )

@@ -19,7 +19,7 @@ from ..abstentions import abstentions_of
 from ..annotations import Annotations
 from ..column_names import is_name_of, missing_column, stem
 from ..columns import Where, missing_values, row_number
-from ..comparison_columns import with_one_winner
+from ..comparison_columns import with_drawn_sides, with_one_winner
 from ..description import count_text
 from ..errors import AnnotationError, check_name, given_path, truth_value, warn
 from ..excel import EXCEL, read_excel
@@ -168,7 +168,7 @@ def read(
       ``judge.model`` and ``verdict.label``: any place in them can be named so.
     - Tables of comparisons, with two columns of items (left and right, model_a and model_b, item1 and item2) and one of
       which is better (a side or an item; ``tie (bothbad)``, too), or a column for each outcome (winner_model_a,
-      winner_model_b, winner_tie): :meth:`Annotations.from_comparisons`.
+      winner_model_b, winner_tie), or the columns winner and loser alone: :meth:`Annotations.from_comparisons`.
     - Exports of Label Studio, Labelbox, Argilla, Prodigy, doccano, MTurk, SageMaker Ground Truth, Zooniverse, Toloka
       and CrowdFlower (Appen), and LeWiDi's datasets.
       Cancelled, rejected and ignored annotations are left out, which is said; gold labels are taken.
@@ -399,6 +399,8 @@ def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
     if asked.comparisons is not False and not asked.named and are_judged_pairs(frame.columns):
         return _of_judged_pairs(table, asked)
     may_compare = asked.comparisons is not False
+    if may_compare and "label" not in asked.named:
+        table = replace(table, frame=(frame := with_drawn_sides(frame)))
     frame, outcomes = with_one_winner(frame) if may_compare and "label" not in asked.named else (frame, [])
     if outcomes:
         annotations, said = _from_table(replace(table, frame=frame), asked)

@@ -1,5 +1,7 @@
 """Comparisons: what labels stand for, that true labels are of items, and that the items go wherever annotations go."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -470,3 +472,40 @@ def test_an_item_without_a_name_is_a_missing_value(side, blank):
         Annotations.from_comparisons(rows)
     with pytest.warns(AnnotationWarning, match="left out 1 of 4 rows"):
         assert len(Annotations.from_comparisons(rows, missing="drop").items) == 3
+
+
+def winners_and_losers():
+    """Of 40 prompts two pairs each, of which the better item is known, by two workers without an error."""
+    score = {"x": 3, "y": 2, "z": 1}
+    pairs = [(f"q{i}", *pair) for i in range(40) for pair in (("x", "y"), ("z", "y"))]
+    rows = [(q, worker, *sorted(pair, key=score.get, reverse=True)) for q, *pair in pairs for worker in ("ann", "bob")]
+    return pd.DataFrame(rows, columns=["prompt", "worker", "winner", "loser"])
+
+
+def test_winners_and_losers_are_comparisons_whose_sides_are_drawn_and_said_to_be(tmp_path):
+    rows = winners_and_losers()
+    rows.to_csv(tmp_path / "won.csv", index=False)
+    with pytest.warns(AnnotationWarning, match="'winner' and 'loser' do not say .* no position bias can be told"):
+        read = cp.read(tmp_path / "won.csv", tell=False)
+    with pytest.warns(AnnotationWarning, match="no position bias can be told"):
+        made = Annotations.from_comparisons(rows, prompt="prompt")
+    pd.testing.assert_frame_equal(read.to_frame(), made.to_frame())
+    assert read.n_tasks == 80
+    assert items_said(read) == list(zip(rows["worker"], rows["winner"], strict=True))
+    shown = (np.asarray(read.label) == 0) ^ read.mirrored  # whether the winner stood left, of 160
+    assert 60 < shown.sum() < 100
+
+
+def test_winners_and_losers_that_were_said_to_be_no_comparisons_are_classes(tmp_path):
+    rows = winners_and_losers()
+    assert cp.read(rows, comparisons=False, label="winner", tell=False).sides is None
+
+
+def test_a_column_of_prompts_that_is_not_used_is_named_with_the_argument():
+    rows = ROWS.assign(prompt=["p", "q", "p", "q"])
+    with pytest.warns(AnnotationWarning, match=r"column 'prompt'.*not used.*prompt='prompt'.*task=None"):
+        assert Annotations.from_comparisons(rows).n_tasks == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Annotations.from_comparisons(rows, prompt="prompt").n_tasks == 4
+        assert Annotations.from_comparisons(rows, task=None).n_tasks == 3

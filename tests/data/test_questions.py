@@ -1,5 +1,7 @@
 """Several questions a task: tables in and out, gold labels, what is refused and what is warned of."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -347,3 +349,17 @@ def test_gold_of_a_task_without_its_question_is_told_what_tasks_are():
     annotations = cp.Annotations.from_frame(frame, question="question", classes=["no", "yes"])
     with pytest.raises(cp.AnnotationError, match=r"pairs of a task and a question, such as \('s', 'q1'\)"):
         annotations.with_gold({"s": "yes"})
+
+
+def test_a_column_of_questions_that_is_not_used_is_named_with_the_argument():
+    rows = pd.DataFrame(
+        [(task, worker, question, "yes") for task in "st" for worker in "ab" for question in ("safe", "kind")],
+        columns=["task", "worker", "question", "label"],
+    )
+    rows.loc[0, "label"] = "no"
+    with pytest.warns(AnnotationWarning, match=r"column 'question'.*not used.*question='question'"):
+        assert cp.Annotations.from_frame(rows).n_tasks == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cp.Annotations.from_frame(rows, question="question")
+        cp.Annotations.from_frame(rows.assign(task=rows["task"] + rows["question"]))  # of one question each

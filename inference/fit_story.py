@@ -48,9 +48,10 @@ from .engines.settings import (
 )
 from .findings.constant_workers import left_out_before, without_constant_workers
 from .findings.look import look_at
-from .findings.of_copies import alone, counted_before, with_copies
+from .findings.of_copies import counted_before, with_copies
 from .fitted.alignment import aligned, permutations
 from .fitted.averaged_labels import averaged_from_files, averaged_labels
+from .fitted.error_families import alone
 from .fitted.fitted import Fitted, label_posteriors
 from .fitted.modes import modes_of
 from .sources.devices import mesh_of

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
 import pandas as pd
 
 from ...data import Annotations
@@ -14,10 +13,9 @@ from ...models import SmoothPrevalence, Story, StoryError
 from ..baselines.fit_baseline import fit_baseline
 from ..engines.checkpoints import CheckpointOptions
 from ..engines.progress import progress_bar
-from ..findings.of_copies import families_of_copies
 from ..findings.of_crowd import is_one_sided
 from ..findings.of_labels import lost_class
-from ..fit_story import fit_story, labels_by_one_coin
+from ..fit_story import fit_story
 from ..fitted.dependence import dependence
 from ..fitted.error_families import BY_FAMILY, error_families
 from ..fitted.fitted import Fitted
@@ -30,8 +28,11 @@ from .weights import LEAST, weights_of_parts
 StorySet = Mapping[str, Mapping[str, Any]]
 T = TypeVar("T")
 
+SHARED = "dawid_skene with shared errors"
+"""The story of the default set whose workers have one impression of a task in common."""
+
 DEFAULT_SET: dict[str, dict[str, Any]] = {
-    "dawid_skene with shared errors": {"story": "dawid_skene", "shared_error": True},
+    SHARED: {"story": "dawid_skene", "shared_error": True},
     "dawid_skene": {},
     "one_coin": {},
 }
@@ -42,7 +43,7 @@ most workers get wrong for the truth, or a class for an error. So the log-poster
 form. ``benchmarks/auto.py`` prints what the set reaches on open crowds, with which in view it was chosen.
 """
 
-DEFAULT_SHARES = {"dawid_skene with shared errors": 0.425, "dawid_skene": 0.425, "one_coin": 0.15}
+DEFAULT_SHARES = {SHARED: 0.425, "dawid_skene": 0.425, "one_coin": 0.15}
 """The weight of each story of :data:`DEFAULT_SET` without a look at the annotations.
 
 A story with one parameter for each worker is a voice beside the others: enough to decide where they are in doubt.
@@ -103,12 +104,11 @@ def auto(
     ``"smoothed_votes"``.
 
     Workers who may copy count as one, with a warning, unless `copies` says otherwise, or they are most of a crowd that
-    errs together: stories take what a group says that agrees with itself for the truth (:mod:`.of_copies`). With
-    ``copies="keep"`` such groups are the families of the story that lets workers share errors. So do the repeats of a
-    worker for a task count once where they agree more than independent ones would (:mod:`.repeated`).
+    errs together: stories take what a group says that agrees with itself for the truth (:mod:`.of_copies`). So do the
+    repeats of a worker for a task count once where they agree more than independent ones would (:mod:`.repeated`).
 
     Where the annotations tell of families of workers who err together (:mod:`.error_families`), the story with shared
-    errors is fitted with an impression for each of them, too, beside the one with an impression for all.
+    errors is fitted with an impression for each of them, too, and both have half of its share: log-posteriors decide.
 
     Args:
         annotations: who labelled what.
@@ -150,16 +150,14 @@ def auto(
     _check_folds(folds, weights, len(chosen))
     fit_one = partial(fit_story, method=method, seed=seed, progress=False)
     options = {"copies": "auto"} | options
-    if stories is None and options["copies"] == "keep" and "worker_families" not in options:
-        chosen = _with_families(chosen, annotations)
     fits, left_out = fit_each(chosen, annotations, fit_one, options, checkpoints, progress=progress)
     comparison = None
     shares = _shares(chosen) if stories is None else dict.fromkeys(fits, 1.0)
-    if stories is None and weights == "parts" and (added := _by_family(fits, shares)):
-        of_families, _ = fit_each(
-            added, annotations, fit_one, options, checkpoints, progress=progress, first=len(chosen)
-        )
-        fits |= of_families
+    is_open = stories is None and weights == "parts" and options.get("worker_families") is None
+    if is_open and SHARED in fits and (found := error_families(fits[SHARED].annotations)) is not None:
+        added = {BY_FAMILY: DEFAULT_SET[SHARED] | {"worker_families": found}}
+        fits |= fit_each(added, annotations, fit_one, options, checkpoints, progress=progress, first=len(chosen))[0]
+        shares |= dict.fromkeys((SHARED, BY_FAMILY), shares[SHARED] / 2)
     if weights == "parts":
         lost = lost_classes(fits)
         if len(lost) == len(fits) and only_votes_tell(data := next(iter(fits.values())).annotations, options):
@@ -178,32 +176,6 @@ def auto(
     if votes is None:
         votes = 0.0 if annotations.scored else usual_votes(fits, of_fits)
     return Posterior(fits, of_fits, comparison, left_out, votes, misled)
-
-
-def _with_families(stories: StorySet, annotations: Annotations) -> dict[str, dict[str, Any]]:
-    """Return the stories, of which those with shared errors know groups of copies as families of their own.
-
-    An impression that is common to all workers takes what one family says against another for the truth.
-    """
-    families = families_of_copies(annotations, labels_by_one_coin) if annotations.named else None
-    known = {} if families is None else {"worker_families": families}
-    return {name: {**about, **(known if about.get("shared_error") else {})} for name, about in stories.items()}
-
-
-def _by_family(fits: Mapping[str, Fitted], shares: dict[str, float]) -> dict[str, dict[str, Any]]:
-    """Return the story whose families of workers err together, and write its share beside the others'.
-
-    That is the share of the story with one impression times the probability of the partition before the annotations
-    are seen, which was chosen among all (:mod:`.error_families`). Empty where there are no families.
-    """
-    plain, shared = fits.get("dawid_skene"), fits.get("dawid_skene with shared errors")
-    if plain is None or shared is None or "worker_families" in shared.model.hyperparameters:
-        return {}
-    if (found := error_families(plain.annotations, plain.posterior)) is None:
-        return {}
-    families = dict(zip(plain.annotations.workers, map("family {}".format, found.family), strict=True))
-    shares[BY_FAMILY] = shares["dawid_skene with shared errors"] * float(np.exp(found.log_prior))
-    return {BY_FAMILY: {"story": "dawid_skene", "shared_error": True, "worker_families": families}}
 
 
 def by_dependence(fits: Mapping[str, Fitted], weights: pd.Series) -> pd.Series:

@@ -1,7 +1,7 @@
 """Annotations that say little of the tasks: workers who agree by chance, and workers who give one class always."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 import numpy as np
 
@@ -150,18 +150,23 @@ def families(of: Posterior) -> Iterator[Said]:
     fitted = of.members[BY_FAMILY]
     given = fitted.annotations.of_classes()
     names = families_of(fitted.model.hyperparameters, given.workers)
-    family = np.unique([names[worker] for worker in given.workers], return_inverse=True)[1]
-    worker = np.asarray(given.worker)
-    groups = [np.intersect1d(worker, np.flatnonzero(family == f)) for f in range(family.max() + 1)]
-    groups = sorted((group for group in groups if len(group)), key=len, reverse=True)
-    workers = [[given.workers[j] for j in group.tolist()] for group in groups]
-    votes = np.stack([given.rows(np.isin(worker, group)).votes() for group in groups[:2]])
+    worker, members = np.asarray(given.worker), dict[Hashable, list[int]]()
+    for j in np.unique(worker).tolist():
+        members.setdefault(names[given.workers[j]], []).append(j)
+    groups = sorted((group for group in members.values() if len(group) > 1), key=len, reverse=True)
+    if not groups:
+        return
+    others = [j for group in members.values() if len(group) == 1 for j in group]
+    votes = np.stack([given.rows(np.isin(worker, group)).votes() for group in [*groups, others][:2]])
     is_most = votes == votes.max(-1, keepdims=True)
     share = float((~is_most.all(0).any(-1)).sum() / max(votes.any(-1).all(0).sum(), 1))
+    workers = [[given.workers[j] for j in group] for group in groups]
+    several = ("families", "between them", "the two largest")
+    within, than, who = several if len(groups) > 1 else ("a family", "with the others", "both")
     yield open_question(
-        f"which workers are right where their families contradict each other: given the labels they agree more within "
-        f"{len(workers)} families than between them ({listing(workers, 2, listed, between='; ')}), and most of the two "
-        f"largest give different classes to {share:.0%} of the tasks that both annotated",
+        f"which workers are right where families contradict others: they agree more within {within} "
+        f"({listing(workers, 2, listed, between='; ')}) than {than}, and most of {who} give different classes to "
+        f"{share:.0%} of the tasks that both annotated",
         families=workers,
         contradicted=share,
     )._replace(severity="warning" if share >= CONTRADICTED else "note")

@@ -303,32 +303,6 @@ def with_copies(annotations: Annotations, rule: str, labels_of: Callable[[Annota
     return Counted(merged, groups, repeats)
 
 
-def families_of_copies(
-    annotations: Annotations, labels_of: Callable[[Annotations], np.ndarray]
-) -> dict[Hashable, Hashable] | None:
-    """Return the family of each worker, groups of copies that might count as one and everybody else alone.
-
-    None where ``copies="auto"`` would keep them apart, or they copy in one question only.
-
-    Args:
-        annotations: the data.
-        labels_of: as of :func:`with_copies`.
-    """
-    groups = [group for group in with_copies(annotations, "auto", labels_of).groups if group.question is None]
-    if not groups:
-        return None
-    workers = list(annotations.workers)
-    family: dict[Hashable, Hashable] = {worker: alone(worker) for worker in workers}
-    for number, group in enumerate(groups):
-        family |= {workers[j]: f"copies {number}" for j in group.workers.tolist()}
-    return family
-
-
-def alone(worker: Hashable) -> str:
-    """The name of a family of one worker."""
-    return f"{name_text(worker)} alone"
-
-
 def as_one(annotations: Annotations, groups: Iterable[AgreeingGroup]) -> Annotations:
     """Return the annotations with one of each group for a task: what most of its members give, by one of them.
 

@@ -1,58 +1,45 @@
 r"""Families of workers who err together, where each family has errors of its own.
 
 One impression that is common to all workers takes what one family says against another for the truth. With
-:math:`r_{jj'}` the share of the excess of agreement of two workers given the labels in what it would be if they gave
-the same, and :math:`\pi_{jj'}` its precision where annotations are independent (:mod:`.dependence`), pairs within a
-family f have a mean :math:`\mu_f \ge 0`, and pairs of different families another one. Against one mean of all pairs
-this raises the log-likelihood by
+:math:`r_{jj'}` the share of the excess of agreement of two workers given the votes' shares in what it would be if they
+gave the same, and :math:`\pi_{jj'}` its precision where annotations are independent (:mod:`.dependence`), pairs within
+a family f have a mean :math:`\mu_f`, anything from 0 to 1, and pairs of different families one from -1 to 1. With
+:math:`\Pi` and m the sum of the precisions of such a block of pairs and their mean, this block says for a partition
 
-.. math:: G = \frac12 \Big(\sum_f \mu_f^2 \sum_{jj' \in f} \pi_{jj'}
-    + \mu_0^2 \sum_{\text{between}} \pi_{jj'} - \mu^2 \sum \pi_{jj'}\Big)
+.. math:: \log \int \exp\Big(\Pi \Big(\mu m - \frac{\mu^2}{2}\Big)\Big) \, p(\mu) \, d\mu
 
-Partitions are the cuts of average linkage, where workers who are linked to nobody are one family. They have the
-probability of a Chinese restaurant process with concentration 1 before the annotations are seen (Pitman 2006),
-:math:`P = \prod_f (n_f - 1)! / J!`: it costs what there is to choose from.
+The labels of a story would not do: a large family has decided them, and agrees no more given what it says.
+
+Partitions are the cuts of average linkage. They have the probability of a Chinese restaurant process with concentration
+1 before the annotations are seen (Pitman 2006), :math:`P = \prod_f (n_f - 1)! / J!`: it costs what there is to choose
+from.
 """
 
-from typing import NamedTuple
+from collections.abc import Hashable
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, log_ndtr
 
 from ...data import Annotations
+from ...data.id_text import name_text
 from .beyond_chance import FEWEST
 from .dependence import given_labels
+from .gold_mix import shares_of_votes
 
 BY_FAMILY = "dawid_skene with shared errors by family"
 """The story of the default set whose families are found here."""
 
 WORKERS = 40  # at the most; each family adds a sum over its impressions to each task
-CLEAR = 3.0  # nats by which a partition is better than one family; below it the log-posteriors would hardly choose it
+CLEAR = 3.0  # nats by which a partition is better than one family, as hardly any is of independent workers
 CELLS = 2e7  # of tasks, families and pairs of classes at the most
 ROWS = 2e5  # annotations that are looked at; of more a sample of the tasks
 
 
-class ErrorFamilies(NamedTuple):
-    """Workers in families that err together.
-
-    Attributes:
-        family: of each worker, ``(J,)`` int.
-        log_prior: log-probability of the partition before the annotations are seen, in nats.
-    """
-
-    family: np.ndarray
-    log_prior: float
-
-
-def error_families(annotations: Annotations, posterior: np.ndarray) -> ErrorFamilies | None:
-    """Return the families of workers who err together; None where one mean of all pairs explains it nearly as well.
+def error_families(annotations: Annotations) -> dict[Hashable, str] | None:
+    """Return the family of each worker, by name; None where one mean of all pairs explains it nearly as well.
 
     None also where it cannot be told: of unnamed workers, more than :data:`WORKERS` of them, fewer than twenty tasks,
     several questions, comparisons, and levels of another truth; and where a fit would be larger than :data:`CELLS`.
-
-    Args:
-        annotations: the data.
-        posterior: label probabilities, ``(N, K)``, of a story whose workers err independently.
     """
     if not annotations.named or annotations.scored or annotations.sides is not None or annotations.question is not None:
         return None
@@ -60,19 +47,25 @@ def error_families(annotations: Annotations, posterior: np.ndarray) -> ErrorFami
     active = np.unique(np.asarray(given.worker))
     if not 3 < len(active) <= WORKERS or (np.bincount(given.task) > 0).sum() < FEWEST:
         return None
-    sums, variance, most = (of_pairs[np.ix_(active, active)] for of_pairs in pair_excess(given, posterior))
+    of_all = pair_excess(given, shares_of_votes(given))
+    sums, variance, most = (of_pairs[np.ix_(active, active)] for of_pairs in of_all)
     excess = np.where(most > 0, sums / np.maximum(most, 1e-9), 0.0)
     precision = most**2 / np.maximum(variance, 1e-9)
-    one = np.zeros(len(active), int)
-    scores = {tuple(cut): _gain(cut, excess, precision) + _log_prior(cut) for cut in _cuts(excess)}
-    best = max(scores, key=scores.__getitem__, default=tuple(one))
-    if scores.get(best, -np.inf) < _gain(one, excess, precision) + _log_prior(one) + CLEAR:
+    one, *cuts = _cuts(excess)
+    score = [_evidence(cut, excess, precision) + _log_prior(cut) for cut in (one, *cuts)]
+    best = (one, *cuts)[int(np.argmax(score))]
+    if max(score) < score[0] + CLEAR or annotations.n_tasks * (max(best) + 1) * annotations.n_classes**2 > CELLS:
         return None
-    if annotations.n_tasks * (max(best) + 1) * annotations.n_classes**2 > CELLS:
-        return None
-    family = np.full(annotations.n_workers, max(best))
-    family[active] = best
-    return ErrorFamilies(family, _log_prior(np.array(best)))
+    names = list(annotations.workers)
+    of_worker: dict[Hashable, str] = dict.fromkeys(names, "no annotations")
+    for j, family in zip(active.tolist(), best.tolist(), strict=True):
+        of_worker[names[j]] = f"family {family}" if (best == family).sum() > 1 else alone(names[j])
+    return of_worker
+
+
+def alone(worker: Hashable) -> str:
+    """The name of a family of one worker."""
+    return f"{name_text(worker)} alone"
 
 
 def pair_excess(annotations: Annotations, posterior: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -104,30 +97,25 @@ def pair_excess(annotations: Annotations, posterior: np.ndarray) -> tuple[np.nda
 
 
 def _cuts(excess: np.ndarray) -> list[np.ndarray]:
-    """The cuts of average linkage as families of workers ``(J,)``, of whom those who are alone are one family."""
+    """The cuts of average linkage as families of workers, ``(J,)`` each, from one family of all to each one alone."""
     from scipy.cluster.hierarchy import cut_tree, linkage
     from scipy.spatial.distance import squareform
 
     apart = excess.max() + 1 - excess
     np.fill_diagonal(apart, 0.0)
-    tree = cut_tree(linkage(squareform((apart + apart.T) / 2, checks=False), "average"))
-    found = []
-    for cut in tree.T[1:-1]:
-        alone = np.bincount(cut)[cut] == 1
-        found.append(np.unique(np.where(alone, cut.max() + 1, cut), return_inverse=True)[1])
-    return found
+    return list(cut_tree(linkage(squareform((apart + apart.T) / 2, checks=False), "average")).T[::-1])
 
 
-def _gain(family: np.ndarray, excess: np.ndarray, precision: np.ndarray) -> float:
-    """The log-likelihood of a partition without what is the same for all."""
+def _evidence(family: np.ndarray, excess: np.ndarray, precision: np.ndarray) -> float:
+    """The log-probability of the pairs' excesses given a partition, without what is the same for all partitions."""
     one, other = np.triu_indices(len(family), 1)
     block = np.where(family[one] == family[other], family[one] + 1, 0)
-    weight = np.bincount(block, precision[one, other], family.max() + 2)
-    mean = np.bincount(block, (precision * excess)[one, other], family.max() + 2) / np.maximum(weight, 1e-9)
-    mean[1:] = np.maximum(mean[1:], 0.0)
-    several = len(np.unique(family)) > 1
-    squares = weight * mean**2
-    return float((squares if several else squares[1:]).sum() / 2)
+    total = np.bincount(block, precision[one, other])
+    mean = np.bincount(block, (precision * excess)[one, other])[total > 0] / total[total > 0]
+    root, low = np.sqrt(total[total > 0]), np.where(np.flatnonzero(total > 0) == 0, -1.0, 0.0)
+    above, below = log_ndtr((mean - low) * root), log_ndtr((mean - 1) * root)
+    mass = above + np.log1p(-np.exp(below - above)) - np.log(1 - low)
+    return float(((mean * root) ** 2 / 2 + np.log(2 * np.pi) / 2 - np.log(root) + mass).sum())
 
 
 def _log_prior(family: np.ndarray) -> float:

@@ -22,6 +22,7 @@ from crowdppl.inference.findings.copies import (
     same_groups,
 )
 from crowdppl.inference.findings.of_copies import as_one
+from crowdppl.inference.fitted.error_families import BY_FAMILY
 
 JUDGES = {"human": 0.9, "claude": 0.87, "llama": 0.73, "gpt-a": 0.7, "gpt-b": 0.7, "gpt-c": 0.7, "gpt-d": 0.7}
 
@@ -462,9 +463,9 @@ def test_a_new_worker_beside_families_of_copies_is_alone_or_is_given_one():
     annotations, _ = families(4, 3, together=0.0, seed=3, n_tasks=150)
     fit = cp.fit("auto", annotations, copies="keep", progress=False)
     more = pd.DataFrame({"task": range(20), "worker": "new", "label": 0.0})
-    for given, family in (({}, "new alone"), ({"worker_families": {"new": "copies 0"}}, "copies 0")):
+    for given, family in (({}, "new alone"), ({"worker_families": {"new": "family 0"}}, "family 0")):
         updated = fit.update(more, progress=False, **given)
-        families_of = updated.fits["dawid_skene with shared errors"].model.hyperparameters["worker_families"]
+        families_of = updated.fits[BY_FAMILY].model.hyperparameters["worker_families"]
         assert families_of.set_index("worker")["family"]["new"] == family
     assert updated.annotations.n_annotations == annotations.n_annotations + 20
     with pytest.raises(ValueError, match="history=… is not given anew"):

@@ -99,9 +99,9 @@ def auto(
     (:mod:`.misled`). Of both there is less where the annotations are independent given the labels, as the stories say,
     as far as that can be told.
 
-    A story that has lost a class which the votes give to tasks has no weight. Where all have, of workers who give one
-    class each, as labelling functions do whose abstentions are not known, the labels are those of the rule
-    ``"smoothed_votes"``.
+    A story that has lost a class which the votes give to tasks has no weight, by any `weights`. Where all have, of
+    workers who give one class each, as labelling functions do whose abstentions are not known, the labels are those of
+    the rule ``"smoothed_votes"``.
 
     Workers who may copy count as one, with a warning, unless `copies` says otherwise, or they are most of a crowd that
     errs together: stories take what a group says that agrees with itself for the truth (:mod:`.of_copies`). So do the
@@ -158,21 +158,20 @@ def auto(
         added = {BY_FAMILY: DEFAULT_SET[SHARED] | {"worker_families": found}}
         fits |= fit_each(added, annotations, fit_one, options, checkpoints, progress=progress, first=len(chosen))[0]
         shares |= dict.fromkeys((SHARED, BY_FAMILY), shares[SHARED] / 2)
+    kept, lost = kept_stories(fits)
+    if len(lost) == len(fits) and only_votes_tell(data := next(iter(fits.values())).annotations, options):
+        return replace(Posterior.of(fit_baseline("smoothed_votes", data)), left_out=left_out | lost)
     if weights == "parts":
-        lost = lost_classes(fits)
-        if len(lost) == len(fits) and only_votes_tell(data := next(iter(fits.values())).annotations, options):
-            return replace(Posterior.of(fit_baseline("smoothed_votes", data)), left_out=left_out | lost)
-        kept = {name: one for name, one in fits.items() if name not in lost} or fits
         of_fits = weights_of_parts(kept, shares)
         of_fits = by_dependence(kept, of_fits) if stories is None else of_fits
-        of_fits = of_fits.reindex(pd.Index(list(fits), name="story"), fill_value=0.0)
-    elif weights == "equal" or len(fits) == 1:
-        of_fits = equal_weights(fits)
+    elif weights == "equal" or len(kept) == 1:
+        of_fits = equal_weights(kept)
     else:
         folds = 5 if folds is None else folds
-        comparison = compare(fits, method="kfold", folds=folds, refit_by="em", seed=seed, progress=progress)
+        comparison = compare(kept, method="kfold", folds=folds, refit_by="em", seed=seed, progress=progress)
         comparison.attrs["how"] = f"{folds} folds of the annotations, for each of which every story was refitted by EM"
-        of_fits = comparison["weight"].reindex(list(fits))
+        of_fits = comparison["weight"]
+    of_fits = of_fits.reindex(pd.Index(list(fits), name="story"), fill_value=0.0)
     if votes is None:
         votes = 0.0 if annotations.scored else usual_votes(fits, of_fits)
     return Posterior(fits, of_fits, comparison, left_out, votes, misled)
@@ -193,9 +192,13 @@ def by_dependence(fits: Mapping[str, Fitted], weights: pd.Series) -> pd.Series:
     return (found / found.sum()).rename("weight")
 
 
-def lost_classes(fits: Mapping[str, Fitted]) -> dict[str, str]:
-    """Return the stories whose labels have lost a class (:func:`.lost_class`), by name, with what is said of it."""
-    return {name: "; ".join(said.text for said in found) for name, one in fits.items() if (found := [*lost_class(one)])}
+def kept_stories(fits: Mapping[str, Fitted]) -> tuple[Mapping[str, Fitted], dict[str, str]]:
+    """Return the fits that may have weight, and by name why others have none: their labels have lost a class.
+
+    Where all have (:func:`.lost_class`), all may have weight.
+    """
+    lost = {name: "; ".join(said.text for said in found) for name, one in fits.items() if (found := [*lost_class(one)])}
+    return {name: one for name, one in fits.items() if name not in lost} or fits, lost
 
 
 def only_votes_tell(annotations: Annotations, options: Mapping[str, Any]) -> bool:

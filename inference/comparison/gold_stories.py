@@ -15,7 +15,7 @@ from ..fitted.fitted import Fitted
 from ..fitted.gold_mix import learned, shares_of_votes
 from ..fitted.misled import told_label
 from ..fitted.posterior import Posterior
-from .default_set import StorySet, fit_each, story_set
+from .default_set import StorySet, fit_each, kept_stories, story_set
 
 GOLD_SET: dict[str, dict[str, Any]] = {
     "dawid_skene with shared errors": {"story": "dawid_skene", "shared_error": True},
@@ -51,7 +51,8 @@ def auto_with_gold(
     Annotations cannot tell whether the workers of a crowd differ in how often they are right, or in which classes they
     confuse; twenty gold labels can. Each story is fitted twice: without the gold labels, so that these judge what they
     have not taught, and with them, for its labels and workers. The weights and one power are those of
-    :mod:`.gold_mix`; the labels of the gold tasks are known.
+    :mod:`.gold_mix`; the labels of the gold tasks are known. A story that has lost a class has no weight, as by
+    :func:`.auto`.
 
     Args:
         annotations: who labelled what.
@@ -88,9 +89,10 @@ def auto_with_gold(
 
     at_mode = {"sweeps": 0} if method == "em" else {}  # of nine crowds of 40 and 60 tasks averaged labels are no better
     both, left_out = fit_each(chosen, annotations, fit_twice, at_mode | options, checkpoints, progress=progress)
-    judged, fits = [of for of, _ in both.values()], {name: fitted for name, (_, fitted) in both.items()}
-    components = np.stack([*judged, shares_of_votes(annotations)[at]]).astype(float)
-    expected = np.array([*(EXPECTED.get(name, OTHERS) for name in fits), VOTES])
-    mix = learned(components, known[at], expected)
-    weights = pd.Series(mix.weights[:-1], pd.Index(list(fits), name="story"), name="weight")
+    fits = {name: fitted for name, (_, fitted) in both.items()}
+    kept, _ = kept_stories(fits)
+    components = np.stack([*(both[name][0] for name in kept), shares_of_votes(annotations)[at]]).astype(float)
+    mix = learned(components, known[at], np.array([*(EXPECTED.get(name, OTHERS) for name in kept), VOTES]))
+    weights = pd.Series(mix.weights[:-1], pd.Index(list(kept), name="story"), name="weight")
+    weights = weights.reindex(pd.Index(list(fits), name="story"), fill_value=0.0)
     return Posterior(fits, weights / weights.sum(), None, left_out, votes=float(mix.weights[-1]), power=mix.power)

@@ -1,5 +1,6 @@
 """cp.fit("auto"): a set of stories, compared and averaged."""
 
+import warnings
 from unittest import mock
 
 import numpy as np
@@ -126,6 +127,20 @@ def test_where_all_stories_lose_a_class_of_labelling_functions_the_labels_are_th
     assert fit.left_out.keys() == DEFAULT_SET.keys()
     assert fit.verdict.trust == "no"
     assert not fit.workers["review"].any()
+
+
+@pytest.mark.parametrize("how", ["equal", "stacking", "gold"])
+def test_a_story_that_loses_a_class_has_no_weight_however_stories_are_weighted(functions, how):
+    frame, truth = functions
+    options = {"gold": {i: truth[i] for i in frame["task"].unique()[:6]}} if how == "gold" else {"weights": how}
+    options |= {"stories": ["one_coin", "dawid_skene"], "progress": False}
+    data = cp.Annotations.from_frame(frame, abstain=["none"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = cp.fit("auto", data, **options)
+    assert (fit.fits["one_coin"].labels["label"] == "ham").mean() > 0.95
+    assert fit.weights.to_dict() == {"one_coin": 0.0, "dawid_skene": 1.0}
+    assert (fit.labels["label"] == truth[fit.labels.index]).mean() > 0.85
 
 
 def test_a_story_that_loses_a_class_of_labelling_functions_has_no_weight_and_blames_none_of_them(functions):

@@ -130,7 +130,8 @@ def tell_order(title: str, classes: Ids) -> None:
 
 def span(classes: Ids) -> str:
     """Return how many whole numbers there are, and the least and the greatest."""
-    return f"{len(classes):,} whole numbers from {min(classes)} to {max(classes)}"
+    numbers: list[Any] = list(classes)
+    return f"{len(numbers):,} whole numbers from {min(numbers)} to {max(numbers)}"
 
 
 def tell_repeated_table(task: np.ndarray, worker: np.ndarray, label: np.ndarray, *others: np.ndarray) -> None:

@@ -174,9 +174,13 @@ def _verdicts(
     said += [f"worker = {'a model and its' if of_model else 'a'} scorer ({', '.join(scorers)})"]
     numbers = {type(label) for label in frame["label"]} - {str}
     used = set(frame["label"])
-    in_order = _in_order(used - {UNREADABLE}, scales)
+    in_order = _in_order(used - {UNREADABLE})
+    by_question = {} if in_order else _in_order_by_question(frame)
     names = in_order or sorted(used - {UNREADABLE}, key=str)
-    if len(names) <= MOST_NAMED or not numbers:
+    if by_question:
+        each = [f"{name} {' < '.join(map(str, classes))}" for name, classes in by_question.items()]
+        said += [f"label = the scorer's verdict, in the order {', '.join(each)}"]
+    elif len(names) <= MOST_NAMED or not numbers:
         said += [f"label = the scorer's verdict ({(' < ' if in_order else ', ').join(map(str, names))})"]
     else:
         said += [f"label = score, from {names[0]} to {names[-1]}"]
@@ -184,7 +188,9 @@ def _verdicts(
         said += [f"{NO_ANSWER}, no answer by the model, is I {_times(no_answers)} (abstain='N' makes it an abstention)"]
     if finds_out:
         _warn_of_epochs(frame.assign(epoch=[verdict.epoch for verdict in kept]), what)
-    return _held(what, frame, [*said, *_repeated(kept, tasks), *notes], places, in_order, several=len(chosen) > 1)
+    return _held(
+        what, frame, [*said, *_repeated(kept, tasks), *notes], places, in_order or by_question, several=len(chosen) > 1
+    )
 
 
 def _warn_of_epochs(frame: pd.DataFrame, what: str) -> None:
@@ -244,7 +250,7 @@ def _held(
     frame: pd.DataFrame,
     said: list[str],
     places: Sequence[str],
-    in_order: list[Any] | None,
+    in_order: Sequence[Any] | Mapping[Any, Sequence[Any]] | None,
     *,
     several: bool = False,
     gold: Mapping[Any, Any] | None = None,
@@ -255,9 +261,7 @@ def _held(
     if not several:
         frame = frame.drop(columns="question")
     abstain = (UNREADABLE,) if unreadable else ()
-    return Held(
-        what, frame, f"{what}: {'; '.join(said)}", gold or {}, places, abstain=abstain, ordered=tuple(in_order or ())
-    )
+    return Held(what, frame, f"{what}: {'; '.join(said)}", gold or {}, places, abstain=abstain, ordered=in_order or ())
 
 
 def _scales(verdicts: Sequence[Verdict]) -> dict[tuple[str, str | None], Scale]:
@@ -304,7 +308,7 @@ def _chosen(given: Any, known: Sequence[str], what: str) -> tuple[str, ...]:
     if not asked and len(known) > 1:
         raise AnnotationError(
             f"{what}: the scorers' values are of several questions or scales: {names}; say which by "
-            f"question={known[0]!r}, or a list of several with the same classes"
+            f"question={known[0]!r}, or read several by question={list(known)!r}, each with classes of its own"
         )
     return asked or tuple(known)
 
@@ -321,7 +325,14 @@ def answered_by(task: Any) -> str | None:
     return re.sub(r" #\d+$", "", model) or None
 
 
-def _in_order(labels: set[Any], scales: Mapping[tuple[str, str | None], Scale]) -> list[Any] | None:
+def _in_order_by_question(frame: pd.DataFrame) -> dict[Any, list[Any]]:
+    """The classes of each question that has an order, where all of them together have none."""
+    labels = {question: set(rows["label"]) - {UNREADABLE} for question, rows in frame.groupby("question", sort=False)}
+    found = {question: _in_order(used) for question, used in labels.items()}
+    return {question: classes for question, classes in found.items() if classes is not None}
+
+
+def _in_order(labels: set[Any]) -> list[Any] | None:
     """The classes from the least to the greatest where they have an order: I, P, C, or three scores or more."""
     if "P" in labels and labels <= LETTERS.keys():
         return [letter for letter in LETTERS if letter in labels or letter != "P"]

@@ -25,7 +25,8 @@ class Held:
         several: what is wrong with each annotation and gold label of several classes; they are not in `frame`.
         abstain: labels that are abstentions.
         classes: all there are; empty for those that annotations have.
-        ordered: the classes from the least to the greatest; empty where they have no order.
+        ordered: the classes from the least to the greatest, or those of each question that have an order; empty where
+            there is none.
     """
 
     what: str
@@ -36,7 +37,7 @@ class Held:
     several: Sequence[str] = ()
     abstain: Sequence[Any] = ()
     classes: Sequence[Any] = ()
-    ordered: Sequence[Any] = ()
+    ordered: Sequence[Any] | Mapping[Any, Sequence[Any]] = ()
 
 
 class Gathered:

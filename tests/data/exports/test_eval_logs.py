@@ -150,6 +150,21 @@ def test_values_of_a_scorer_are_questions_of_which_one_or_several_are_read(capsy
         cp.read(LOGS / "rubric", question="tone")
 
 
+def test_questions_that_are_read_together_keep_the_order_that_each_has_alone(tmp_path):
+    said = [("C", 1), ("I", 2), ("P", 4), ("C", 3)]
+    samples = [sample(number, 1, grade=letter, length=score) for number, (letter, score) in enumerate(said)]
+    file = write(tmp_path / "log.json", log(samples))
+    with pytest.raises(AnnotationError, match=r"question=\['verdict', 'score'\], each with classes of its own"):
+        cp.read(file, tell=False)
+    both = cp.read(file, question=["verdict", "score"], tell=False)
+    for name in ("verdict", "score"):
+        alone = cp.read(file, question=name, tell=False)
+        codes, kind = both.question_classes(name)
+        assert [both.classes[int(code)] for code in codes] == list(alone.classes)
+        assert kind.in_order
+        assert alone.kind.in_order
+
+
 def epochs(tmp_path, truth_of):
     """A log of two epochs of 60 samples with two scorers that say a truth by sample and epoch in nine of ten."""
     rng = np.random.default_rng(0)

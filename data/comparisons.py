@@ -144,8 +144,8 @@ def comparison_fields(
         _named(of_prompts, prompt, "features", "prompt")
     items = Ids(sorted_labels(Ids(dict.fromkeys([*shown[0].ids, *shown[1].ids, *others]), what="items")), what="items")
     if tell:
-        alike = f"write each in one way, such as table[{left!r}].str.strip().str.lower(), and {right!r} too"
-        tell_alike_names("items", items, case=True, mend=alike)
+        one_way = f"write each in one way, such as table[{left!r}].str.strip().str.lower(), and {right!r} too"
+        tell_alike_names("items", items, case=True, mend=one_way)
     sides = np.column_stack([column.aligned(items, "items").codes for column in shown])
     if (alike := np.flatnonzero(sides[:, 0] == sides[:, 1])).size:
         row = int(alike[0])

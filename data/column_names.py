@@ -46,6 +46,9 @@ They are in small letters, without blanks, dashes, accents, and "id" or "name" a
 CONTENT = ("text", "sentence", "image", "document", "question", "input", "prompt", "instruction")
 """Names of tasks that may as well be their content, where another column names them."""
 
+JUDGES = ("judge", "judgemodel", "evaluator", "evaluatormodel", "grader", "gradermodel")
+"""Names of workers, as :func:`stem` has them, beside which a column "model" names what they judge."""
+
 COUNTS = re.compile(
     r"counts?|n|(n|num|numberof|count|countof)(votes|labels|annotations|workers)|freq(uency)?|frequencies"
 )
@@ -109,9 +112,9 @@ def is_of_annotations(name: str) -> bool:
 def named_for(role: str, columns: Iterable[str]) -> list[str]:
     """Return the columns whose names are known for a role.
 
-    Of several that may name tasks, a column "id" beside another name is the row's, and "text" the task's content. Of
-    "output.label" and "output.score" the first has the role's own name. "answer_id" names a task, where nothing else
-    does, and a label only where nothing else does.
+    Of several that may name tasks, a column "id" beside another name is the row's, and "text" the task's content.
+    Of "output.label" and "output.score" the first has the role's own name. Of "model" and "judge" the first is what
+    is judged. "answer_id" names a task, where nothing else does, and a label only where nothing else does.
     """
     columns = list(columns)
     found = [name for name in columns if is_name_of(name, role)]
@@ -119,6 +122,8 @@ def named_for(role: str, columns: Iterable[str]) -> list[str]:
         found = [name for name in columns if is_identifier(name) and is_name_of(name, "label")]
     if role == "label":
         found = [name for name in found if not is_identifier(name)] or found
+    if role == "worker" and any(stem(name) in JUDGES for name in found):
+        found = [name for name in found if stem(name) != "model"]  # which is judged
     if all("." in name for name in found):
         found = [name for name in found if name.rpartition(".")[2] == role] or found
     if role == "task":

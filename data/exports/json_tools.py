@@ -8,10 +8,13 @@ import pandas as pd
 
 from ..column_names import is_name_of
 from ..errors import AnnotationError, warn
+from ..id_text import listing
 from ..text import as_numbers
 from .gathered import Gathered, Held, chosen_question
 
 Records = Sequence[Mapping[str, Any]]
+
+NAMED = 5  # keys of feedback that an error lists
 
 
 def read_records(records: Records, what: str, question: str | None, name: str) -> Held | None:
@@ -30,6 +33,28 @@ def read_records(records: Records, what: str, question: str | None, name: str) -
         if any(is_of(record) for record in records[:50]):
             return reader(records, what, question, name)
     return None
+
+
+def _is_langsmith(record: Mapping[str, Any]) -> bool:
+    given = record.get("feedback")
+    is_list = isinstance(given, list) and len(given) > 0
+    return is_list and all(isinstance(each, Mapping) and {"key", "score"} <= each.keys() for each in given)
+
+
+def _langsmith(records: Records, what: str, question: str | None, name: str) -> Held:
+    """Refuse runs with feedback, of which the file does not say by what name who gave it is known.
+
+    Raises:
+        AnnotationError: always; the message has the code that makes a table of them.
+    """
+    given = [each for record in records for each in record.get("feedback") or []]
+    keys = list(dict.fromkeys(str(each.get("key")) for each in given if isinstance(each, Mapping)))
+    run = next((key for key in ("run_id", "id", "example_id") if key in records[0]), "run_id")
+    raise AnnotationError(
+        f"{what} has runs of LangSmith with feedback of {listing(keys, NAMED)}, and a row for each feedback is needed, "
+        f"whose worker is what gave it: cp.read([{{'task': run[{run!r}], 'worker': each.get('evaluator', each['key']), "
+        "'question': each['key'], 'label': each['score']} for run in runs for each in run['feedback']])"
+    )
 
 
 def _is_label_studio(record: Mapping[str, Any]) -> bool:
@@ -332,6 +357,7 @@ def task_answers(text: Any, place: str) -> Iterable[tuple[str, Any]]:
 
 
 READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], Callable[[Records, str, str | None, str], Held]], ...] = (
+    (_is_langsmith, _langsmith),
     (_is_label_studio, _label_studio),
     (_is_labelbox, _labelbox),
     (_is_ground_truth, _ground_truth),

@@ -106,6 +106,9 @@ def find_roles(
     others = [name for name in names if name not in taken]
     others = [name for name in others if name not in (two_sides(names) or ())]
     asked = _alike(table[others]) if table is not None and "label" in unknown else []
+    if table is not None and unknown == ["label"] and len(asked) < 2:
+        few = min(FEW_ANSWERS, len(table) // REPEATED)
+        asked = others if all(1 < table[name].nunique() <= few for name in others) else asked
     wide = f" Where each of the columns answers a question about the task: question={asked}." * (len(asked) > 1)
     if likely or len(unknown) > 1:
         lacking = missing_column(unknown[0], unknown[0], listed, what, others=unknown[1:], likely=likely, taken=taken)
@@ -194,12 +197,32 @@ def with_questions_of_content(roles: Roles, table: pd.DataFrame) -> tuple[Roles,
         pairs, cells = known[[roles.task, name]].drop_duplicates(), known.drop_duplicates()
         is_of_tasks = pairs[name].nunique() > MOST_QUESTIONS and pairs[roles.task].duplicated().any()
         if is_of_tasks and len(cells) >= NEARLY * len(known):
-            both = f"{roles.task} | {name}"
-            of_both = table[roles.task].astype(str) + " | " + table[name].astype(str)
-            table = table.assign(**{both: of_both.where(table[[roles.task, name]].notna().all(axis=1))})
-            guessed = tuple(dict.fromkeys(["task", *roles.guessed]))
-            return replace(roles, task=both, guessed=guessed), table, [roles.task, str(name)]
+            return _of_both(roles, table, str(name))
     return roles, table, []
+
+
+def with_answers_of_models(roles: Roles, table: pd.DataFrame) -> tuple[Roles, pd.DataFrame, list[str]]:
+    """Return the roles and the table with a task for each answer of a model, where workers judge those of several.
+
+    There is then a column "model", by which a worker's rows of a task differ. Without it the roles and the table are
+    as they were, and no columns are returned.
+    """
+    worker = [] if roles.worker is None else [roles.worker]
+    free = [str(name) for name in table.columns if name not in (roles.task, roles.worker, roles.label, roles.gold)]
+    for name in (name for name in free if stem(name) == "model" and worker):
+        known = table[[roles.task, name, *worker]].dropna().astype(str)
+        if known[[roles.task, *worker]].duplicated().any() and not known.duplicated().any():
+            return _of_both(roles, table, name)
+    return roles, table, []
+
+
+def _of_both(roles: Roles, table: pd.DataFrame, name: str) -> tuple[Roles, pd.DataFrame, list[str]]:
+    """Return the roles and the table with a task for each pair of a task and a value of a column; and the columns."""
+    both = f"{roles.task} | {name}"
+    of_both = table[roles.task].astype(str) + " | " + table[name].astype(str)
+    table = table.assign(**{both: of_both.where(table[[roles.task, name]].notna().all(axis=1))})
+    guessed = tuple(dict.fromkeys(["task", *roles.guessed]))
+    return replace(roles, task=both, guessed=guessed), table, [roles.task, name]
 
 
 def count_column(roles: Roles, table: pd.DataFrame) -> str | None:

@@ -50,6 +50,7 @@ from .known_columns import (
     gold_column,
     gold_in,
     left_out,
+    with_answers_of_models,
     with_questions_of_content,
     with_repeated_content,
     with_task_of_questions,
@@ -488,6 +489,7 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
         question = question_column(frame, roles.task, taken)
         if asked.task == INFER and question is None and not answers:
             roles, frame, of_task = with_questions_of_content(roles, frame)
+            roles, frame, of_task = (roles, frame, of_task) if of_task else with_answers_of_models(roles, frame)
             table = replace(table, frame=frame)
     if answers:
         roles, questions = replace(roles, gold=None), f"a column for each of {len(answers)} questions"

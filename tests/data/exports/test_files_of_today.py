@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.data.errors import AnnotationWarning
+from crowdppl.data.errors import AnnotationError, AnnotationWarning
 
 
 def written(tmp_path, frame, separator=","):
@@ -378,3 +378,51 @@ def test_a_survey_has_a_row_for_each_respondent_and_qualtrics_two_rows_of_its_ow
             found = cp.read(tmp_path / name, tell=False)
         assert (found.n_tasks, found.n_workers, found.n_annotations) == (4, 20, 80)
         assert found.to_frame().groupby("task", sort=False)["label"].sum().to_dict() == answers.sum().to_dict()
+
+
+def test_feedback_of_langsmith_is_refused_with_the_code_that_makes_rows_of_it(tmp_path):
+    runs = [
+        {
+            "run_id": f"r{i}",
+            "outputs": {"a": str(i % 3)},
+            "feedback": [
+                {"key": "correctness", "score": i % 2, "evaluator": name} for name in ("gpt", "claude")
+            ],
+        }
+        for i in range(6)
+    ]  # fmt: skip
+    (tmp_path / "runs.json").write_text(json.dumps(runs))
+    with pytest.raises(AnnotationError, match=r"LangSmith with feedback of 'correctness'.*cp\.read\(") as refused:
+        cp.read(tmp_path / "runs.json", tell=False)
+    code = str(refused.value)
+    found = eval(code[code.index("cp.read(") :], {"cp": cp, "runs": runs})
+    assert sorted(found.workers) == ["claude", "gpt"]
+    assert found.votes().tolist() == [[2, 0], [0, 2]] * 3
+
+
+def test_a_judge_beside_a_model_is_the_worker_and_each_answer_of_a_model_a_task(tmp_path, capsys):
+    rows = [
+        {"question_id": i, "model": model, "judge": judge, "score": (i + len(judge)) % 5 + 1}
+        for i in range(10)
+        for model in "AB"
+        for judge in ("gpt", "claude")
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "judged.csv", index=False)
+    with pytest.warns(AnnotationWarning, match="taken as ordered"):
+        found = cp.read(tmp_path / "judged.csv")
+    assert sorted(found.workers) == ["claude", "gpt"]
+    assert found.n_tasks == 20
+    assert set(found.tasks) == {f"{i} | {model}" for i in range(10) for model in "AB"}
+    assert "task 'question_id | model', worker 'judge'" in capsys.readouterr().err
+
+
+def test_a_table_of_rubrics_with_a_column_for_each_is_refused_with_all_of_them(tmp_path):
+    rows = [(f"t{i}", worker, i % 5 + 1, "yes", "abc"[i % 3]) for i in range(9) for worker in "xy"]
+    table = pd.DataFrame(rows, columns=["task", "worker", "helpful", "safe", "topic"])
+    table.loc[0, "safe"] = "no"
+    table.to_csv(tmp_path / "rubric.csv", index=False)
+    with pytest.raises(AnnotationError, match=r"question=\['helpful', 'safe', 'topic'\]"):
+        cp.read(tmp_path / "rubric.csv")
+    asked = ["helpful", "safe", "topic"]
+    with pytest.warns(AnnotationWarning, match="classes of their own"):
+        assert list(cp.read(tmp_path / "rubric.csv", question=asked, tell=False).questions) == asked

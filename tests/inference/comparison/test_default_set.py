@@ -129,7 +129,7 @@ def test_where_all_stories_lose_a_class_of_labelling_functions_the_labels_are_th
     assert not fit.workers["review"].any()
 
 
-@pytest.mark.parametrize("how", ["equal", "stacking", "gold"])
+@pytest.mark.parametrize("how", ["equal", "gold"])
 def test_a_story_that_loses_a_class_has_no_weight_however_stories_are_weighted(functions, how):
     frame, truth = functions
     options = {"gold": {i: truth[i] for i in frame["task"].unique()[:6]}} if how == "gold" else {"weights": how}

@@ -98,21 +98,24 @@ def swept_from(
         mode: the parameters that are drawn, by site.
         fixed: parameters without a posterior.
         key: random key; the same gives the same draws.
-        sweeps: of each chain; None for fifteen, of up to 131,072 annotations and as far as they are little work. Of
-            shared errors and difficulties of tasks, whose programs take long to compile, there are then none.
+        sweeps: of each chain; None for fifteen, of up to 131,072 annotations and as far as they are little work; where
+            there are more parameters than annotations, as far as they take two or three seconds. Of shared errors and
+            difficulties of tasks, whose programs take long to compile, there are then none.
     """
     n_sweeps = FEWEST if sweeps is None else sweeps
     draws = {name: np.asarray(value)[None] for name, value in mode.items()}
+    n_parameters = sum(value.size for value in draws.values())
+    at_most = LITTLE if n_parameters <= annotations.n_rows else WORK
     if sweeps is None:
         if has_parts(model) or annotations.n_rows > FEW_ROWS:
             return None
-        if NUMBERS[-1] * n_sweeps * GRADIENT * size_of(model, annotations, draws, fixed) > LITTLE:
+        if NUMBERS[-1] * n_sweeps * GRADIENT * size_of(model, annotations, draws, fixed) > at_most:
             return None
     steps = Steps.around(model, annotations, draws, fixed, exact=True)
     of_one = n_sweeps * _work(steps, draws)
-    if sweeps is None and NUMBERS[-1] * of_one > LITTLE:
+    if sweeps is None and NUMBERS[-1] * of_one > at_most:
         return None
-    asked = NUMBERS[0] * sum(value.size for value in draws.values()) / max(annotations.n_rows, 1)
+    asked = NUMBERS[0] * n_parameters / max(annotations.n_rows, 1)
     most = min(max(ENOUGH / of_one, asked), LITTLE / of_one, steps.number(NUMBERS[0]))  # as draws around the mode
     n_chains = next((number for number in NUMBERS if number <= most), NUMBERS[-1])
     at_mode = {name: np.broadcast_to(value, (n_chains, *value.shape[1:])) for name, value in draws.items()}

@@ -51,9 +51,10 @@ class EMSettings(NamedTuple):
         patience: epochs to wait for a better one. Used with ``held_out``.
         sweeps: of data augmentation (:mod:`.sweeps`) from the mode and the votes, over whose later half label
             probabilities are averaged (:mod:`.averaged_labels`); 0 gives those at the mode. None takes fifteen where
-            there are fewer than thirty annotations for each parameter and they take about a second at the most. The
-            mode, its log-posterior and its intervals stay as they are. Used where all tasks are in memory of one
-            device, without minibatches; None also of files of up to 131,072 rows.
+            there are fewer than thirty annotations for each parameter and they take about a second at the most, or two
+            or three where there are more parameters than annotations. The mode, its log-posterior and its intervals
+            stay as they are. Used where all tasks are in memory of one device, without minibatches; None also of files
+            of up to 131,072 rows.
     """
 
     max_iterations: int = 1000

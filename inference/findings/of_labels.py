@@ -17,6 +17,7 @@ ENOUGH = 5  # tasks that such a class should have before its absence says anythi
 AGREES = 3.0  # standard deviations by which workers agree on the class beyond chance
 LEFT = 0.1  # of the class's tasks
 LESS_SURE = 0.05  # of the mean probability of the labels, by which averaging has to lower it to be told of
+SCARCE = 2.0  # annotations for each parameter, of fewer of which labels at the mode are warned of
 DOUBT = 0.05  # that the labels are turned around, beyond which it is said
 REMEDY = "compare with majority vote, give gold labels or another story"
 
@@ -103,7 +104,12 @@ def averaged_labels(of: Fitted) -> Iterator[Said]:
 
 @check("labels_at_mode", "labels", needs={"story"})
 def labels_at_mode(of: Fitted) -> Iterator[Said]:
-    """Labels of EM at the mode alone where few annotations tell each of many parameters, as a note."""
+    """Labels of EM at the mode alone where few annotations tell each of many parameters.
+
+    It is a warning under :data:`SCARCE` annotations for each: of crowds of 600 tasks and 2,400 annotations with ten,
+    twenty and forty classes, 1.1 to .1 for each, a third to nine in ten of the wrong labels have a probability over
+    .99 at the mode, and one in ten with five classes, of 4.8 for each.
+    """
     per_parameter = thin_at_mode(of)
     if per_parameter is None:
         return
@@ -112,5 +118,5 @@ def labels_at_mode(of: Fitted) -> Iterator[Said]:
         "probabilities, which are those at the mode, are surer than that allows",
         "sweeps=15 averages them, method='svi' draws the parameters, and 'auto' is less sure",
         {"per_parameter": per_parameter},
-        severity="note",
+        severity="warning" if per_parameter < SCARCE else "note",
     )

@@ -165,6 +165,19 @@ def test_labels_at_the_mode_of_thin_data_of_many_annotations_are_told_of_in_a_no
     assert not told()
 
 
+def test_where_parameters_are_more_than_annotations_labels_are_averaged_as_far_as_seconds_go_and_else_warned_of(
+    monkeypatch,
+):
+    annotations = thin(n_tasks=40, n_workers=10, n_classes=12)  # 400 annotations, and 1,331 parameters
+    monkeypatch.setattr(sweeps, "LITTLE", 0)
+    assert fitted("dawid_skene", annotations).outcome.facts["sweeps"] == sweeps.FEWEST
+    monkeypatch.setattr(sweeps, "WORK", 0)
+    fit = fitted("dawid_skene", annotations)
+    (finding,) = (each for each in fit.findings if each.code == "labels_at_mode")
+    assert finding.severity == "warning"
+    assert fit.verdict.trust != "yes"
+
+
 @pytest.mark.parametrize("method", ["em", "svi"])
 def test_thin_data_are_as_surely_labelled_from_files_as_in_memory(tmp_path, method):
     """Nine levels by eight workers: labels at one point of the parameters would be surer by a fifth.

@@ -100,8 +100,8 @@ def fit(
             the shares of the classes, ``(K,)`` or by class, which are not; or probabilities of the classes that are
             given, tasks × classes. The story's own by default, which of comparisons is a :class:`.BradleyTerry`.
         gold: labels that are known: True for those that the annotations carry, or label by task (mapping, series,
-            frame). They are not used unless asked for here. ``"auto"`` weighs its stories by them
-            (:func:`.auto_with_gold`), unless weights, votes or misled are given.
+            frame). They are not used unless asked for here. ``"auto"`` weighs more stories by them, from the weights
+            that annotations give on (:func:`.auto_with_gold`), unless weights, votes or misled are given.
         evidence: probabilities of the classes from another model, tasks × classes, which are believed as they are.
         probabilities: those of a classifier or a language model that may be wrong and too sure: each model is one more
             fallible worker, and what its probabilities are worth is learned. A frame with tasks as index and classes as
@@ -123,7 +123,7 @@ def fit(
             annotations then. ``"auto"`` does so where half of the
             annotations are left, with a warning, and else keeps them. Both count once what a worker gave a task most
             often where repeats of workers agree more than independent ones would. None for ``"keep"``, and for
-            ``"auto"`` with the story ``"auto"`` unless gold labels weigh its stories.
+            ``"auto"`` with the story ``"auto"``, with gold labels as without.
         quality: where several questions are asked about a task, ``"shared"`` for one quality of a worker on all of
             them; ``"by_question"`` for parameters of each worker on each question
             (:meth:`.Annotations.by_question`), which frames by worker have as a level; ``"pooled"`` for these drawn

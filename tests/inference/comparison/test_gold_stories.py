@@ -8,8 +8,9 @@ import pytest
 
 import crowdppl as cp
 from crowdppl import AnnotationError
-from crowdppl.inference.comparison.gold_stories import EXPECTED, GOLD_SET, OTHERS, VOTES
-from crowdppl.inference.fitted.gold_mix import Mix, learned, mixed, shares_of_votes
+from crowdppl.inference.comparison.default_set import DEFAULT_SET
+from crowdppl.inference.comparison.gold_stories import GOLD_SET, LEAST_OPEN, OPEN, VOTES
+from crowdppl.inference.fitted.gold_mix import CENTRE, Mix, learned, mixed, shares_of_votes
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning", "ignore::crowdppl.CrowdWarning")
 TWO = {"plain": {"story": "dawid_skene"}, "eager": {"story": "one_coin", "right": 4.0}}
@@ -37,7 +38,12 @@ def test_the_weights_are_learned_from_fits_that_gold_has_not_taught_and_the_labe
     at = annotations.tasks.index_of(list(gold))
     votes = shares_of_votes(annotations)
     judged = np.stack([*(one.posterior[at] for one in alone), votes[at]])
-    mix = learned(judged, annotations.classes.index_of(list(gold.values())), np.array([OTHERS, OTHERS, VOTES]))
+    average = cp.fit("auto", annotations, stories=TWO, **OPTIONS)
+    depends = average.votes / 0.5  # the share of the votes where annotations are sure to depend on each other
+    share = max(OPEN * depends, LEAST_OPEN)
+    expected = (1 - share) * np.array([*average.weights, 0]) + share * np.array([1, 1, VOTES]) / (2 + VOTES)
+    known = annotations.classes.index_of(list(gold.values()))
+    mix = learned(judged, known, expected, centre=depends * CENTRE)
     assert fit.power == pytest.approx(mix.power)
     assert fit.votes == pytest.approx(mix.weights[-1], abs=1e-6)
     np.testing.assert_allclose((1 - fit.votes) * fit.weights, mix.weights[:-1], atol=1e-6)
@@ -106,9 +112,91 @@ def test_gold_that_cannot_be_used_is_refused_before_anything_is_fitted(crowd, go
         cp.fit("auto", crowd[0], gold=gold, progress=False)
 
 
-def test_the_default_set_is_diverse_and_has_the_story_that_is_expected_most():
-    assert set(EXPECTED) < set(GOLD_SET)
+def test_the_set_is_that_without_gold_labels_and_more_diverse():
+    assert set(DEFAULT_SET) < set(GOLD_SET)
     assert {about.get("story", name) for name, about in GOLD_SET.items()} >= {"dawid_skene", "one_coin", "mace", "glad"}
+
+
+def _share_right(fit, truth, tasks):
+    return np.mean([fit.labels.loc[task, "label"] == truth[task] for task in tasks])
+
+
+@pytest.fixture(scope="module")
+def copied():
+    """Three workers who err on the same quarter of the tasks, beside two of four others, and the true labels."""
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 3, 200)
+    misled = np.where(rng.random(200) < 0.25, (true + rng.integers(1, 3, 200)) % 3, true)
+    rows = []
+    for i, (label, common) in enumerate(zip(true, misled, strict=True)):
+        given = dict.fromkeys(["a", "b", "c"], common) | dict.fromkeys(
+            rng.choice(["d", "e", "f", "g"], 2, False), label
+        )
+        right = {worker: 0.95 if worker in "abc" else 0.8 for worker in given}
+        rows += [
+            (i, worker, int(said if rng.random() < right[worker] else rng.integers(0, 3)))
+            for worker, said in given.items()
+        ]
+    return pd.DataFrame(rows, columns=["task", "worker", "label"]).astype({"label": str}), dict(
+        enumerate(map(str, true))
+    )
+
+
+def test_copies_count_as_one_with_gold_labels_as_without(copied):
+    frame, truth = copied
+    rng = np.random.default_rng(1)
+    gold = {task: truth[task] for task in rng.choice(200, 20, replace=False).tolist()}
+    others = [task for task in truth if task not in gold]
+    of_few = {"stories": ["dawid_skene", "one_coin"], "progress": False}
+    without, taught = cp.fit("auto", frame, **of_few), cp.fit("auto", frame, gold=gold, **of_few)
+    for fit in (without, taught):
+        (found,) = (one for one in fit.findings if one.code == "copies")
+        assert found.values["as_one"][0]["workers"] == ["a", "b", "c"]
+    assert _share_right(taught, truth, others) >= _share_right(without, truth, others) - 0.01
+    kept = cp.fit("auto", frame, gold=gold, copies="keep", **of_few)
+    assert _share_right(kept, truth, others) < _share_right(taught, truth, others) - 0.1
+
+
+def test_gold_labels_choose_from_what_annotations_find_and_from_stories_that_lost_a_class():
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 2, 150)
+    rows = [
+        (i, f"{name} {number}", name)
+        for i, label in enumerate(true)
+        for k, name in enumerate(["no", "yes"])
+        for number in range(4)
+        if rng.random() < (0.4 if label == k else 0.05)
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    gold = {task: ["no", "yes"][true[task]] for task in frame["task"].unique()[:15].tolist()}
+    few = {"stories": ["dawid_skene", "one_coin"], "progress": False}
+    without, taught = cp.fit("auto", frame, **few), cp.fit("auto", frame, gold=gold, **few)
+    assert (list(without.fits), list(taught.fits)) == ([], few["stories"])
+    assert taught.votes > OPEN
+    others = without.labels.index.difference(list(gold))
+    right = [
+        np.mean(fit.labels.loc[others, "label"] == np.array(["no", "yes"])[true[others]]) for fit in (without, taught)
+    ]
+    assert right[1] >= right[0] - 0.02
+
+
+def test_gold_labels_on_which_all_agree_leave_the_weights_and_the_rare_class():
+    rng = np.random.default_rng(0)
+    true = (rng.random(500) < 0.04).astype(int)
+    found, wrong = rng.uniform(0.5, 0.9, 12), rng.uniform(0.01, 0.1, 12)
+    rows = [
+        (i, int(j), int(rng.random() < (found[j] if true[i] else wrong[j])))
+        for i in range(500)
+        for j in rng.choice(12, 5, replace=False)
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    gold = dict.fromkeys(np.flatnonzero(true == 0)[:20].tolist(), 0)
+    without, taught = (cp.fit("auto", frame, stories=DEFAULT_SET, gold=known, progress=False) for known in (None, gold))
+    assert taught.weights.idxmax() == without.weights.idxmax()
+    assert taught.weights.max() * (1 - taught.votes) > 0.75 * without.weights.max()
+    is_rare = [fit.labels["label"].to_numpy() == 1 for fit in (without, taught)]
+    assert (is_rare[1] & (true == 1)).sum() >= (is_rare[0] & (true == 1)).sum() - 1
+    assert (is_rare[1] != true).sum() <= (is_rare[0] != true).sum() + 1
 
 
 def test_an_average_without_gold_labels_notes_that_they_would_tell_and_by_how_much(crowd, fit):

@@ -17,20 +17,20 @@ from support.data import data_folder
 from support.report import Report
 
 import crowdppl as cp
-from crowdppl.inference.comparison.gold_stories import EXPECTED, GOLD_SET, OTHERS, VOTES
+from crowdppl.inference.comparison.default_set import VOTES, usual_votes
+from crowdppl.inference.comparison.gold_stories import GOLD_SET, OPEN, expected_weights
 from crowdppl.inference.fitted.gold_mix import CENTRE, PRIOR, STIFFNESS, learned, mixed, shares_of_votes
 from crowdppl.inference.fitted.next_gold import AT_RANDOM, next_gold
 
 SETS_OF_DATA = (*DATASETS, "fact_eval")
 DRAWS, NUMBERS = 12, (20, 50)
-SHARED = next(iter(EXPECTED))
 FEWER: dict[str, tuple[str, ...]] = {
     "all": (),
     "no one_coin": ("one_coin",),
     "no mace": ("mace",),
     "no hierarchy": ("hierarchical_dawid_skene",),
 }
-WEIGHTS = {"alike": (OTHERS, OTHERS), "the default": (EXPECTED[SHARED], VOTES), "more of shared errors": (6.0, 2.0)}
+OPENS = (0.3, OPEN, 0.9)
 PRIORS = (3.0, PRIOR, 10.0)
 OF_POWER = {"log-power 0": (0.0, 2.0), "the default": (CENTRE, STIFFNESS)}
 
@@ -39,7 +39,7 @@ class Setting(NamedTuple):
     """Settings of the mix that no gold label of the crowd decides."""
 
     stories: str = "all"
-    weights: str = "the default"
+    open: float = OPEN
     prior: float = PRIOR
     power: str = "the default"
 
@@ -47,7 +47,10 @@ class Setting(NamedTuple):
 class Crowd(NamedTuple):
     """The gold tasks of a dataset, with what is known of them without gold labels."""
 
-    components: np.ndarray  # (S, n, K), the votes last
+    names: list[str]  # of S stories
+    components: np.ndarray  # (S + 1, n, K), the votes last
+    told: np.ndarray  # (S + 1,) weights without gold labels
+    depends: float
     gold: np.ndarray  # (n,)
     drawn: dict[tuple[int, bool], list[np.ndarray]]  # rows by how many, and whether they were asked for
 
@@ -79,8 +82,8 @@ def main(cache: Path | None = None, leave_one_dataset_out: bool = False, write: 
     })  # fmt: skip
     report.table("Accuracy over all tasks in percent (mean log-score of the tasks without a gold label)", rows)
     report.note(
-        f"Means over {DRAWS} draws of gold tasks among those with a true label; fits by EM, which have not used the "
-        "gold labels. Asked: by cp.next_gold of cp.fit('auto') without gold."
+        f"Means over {DRAWS} draws of gold tasks among those with a true label; fits by EM, at the mode, which have "
+        "not used the gold labels. Asked: by cp.next_gold of cp.fit('auto') without gold."
     )
     if leave_one_dataset_out:
         choose(crowds, report)
@@ -90,7 +93,7 @@ def main(cache: Path | None = None, leave_one_dataset_out: bool = False, write: 
 
 def choose(crowds: dict[str, Crowd], report: Report) -> None:
     """Accuracy and log-score of each dataset with the settings that are best on the others, 20 gold labels, asked."""
-    settings = [Setting(*each) for each in itertools.product(FEWER, WEIGHTS, PRIORS, OF_POWER)]
+    settings = [Setting(*each) for each in itertools.product(FEWER, OPENS, PRIORS, OF_POWER)]
     found = {setting: [scores(crowd, setting, NUMBERS[0], True) for crowd in crowds.values()] for setting in settings}
     table = np.array([found[setting] for setting in settings])  # settings, datasets, accuracy and log-score
     rows = []
@@ -104,8 +107,9 @@ def choose(crowds: dict[str, Crowd], report: Report) -> None:
     low, high = table.mean(1).min(0), table.mean(1).max(0)
     report.table("Settings chosen for each dataset on the other ten, 20 gold labels, asked", rows)
     report.note(
-        f"{len(settings)} settings (stories, weights, gold labels that these count for, power); their means over "
-        f"all eleven are between {low[0]:.2f} and {high[0]:.2f}, and between {low[1]:.3f} and {high[1]:.3f}."
+        f"{len(settings)} settings (stories, share that annotations do not tell, gold labels that weights count for, "
+        f"power); their means over all eleven are between {low[0]:.2f} and {high[0]:.2f}, and between "
+        f"{low[1]:.3f} and {high[1]:.3f}."
     )
 
 
@@ -123,7 +127,8 @@ def crowd_of(name: str, cache: Path | None) -> Crowd:
         (n, asked): list(kept[f"{n} {'asked' if asked else 'at random'}"])
         for n, asked in itertools.product(NUMBERS, (False, True))
     }
-    return Crowd(kept["components"], kept["gold"], drawn)
+    known = kept["names"].tolist(), kept["components"], kept["told"], float(kept["depends"])
+    return Crowd(*known, kept["gold"], drawn)
 
 
 def fitted(name: str) -> dict[str, Any]:
@@ -132,12 +137,18 @@ def fitted(name: str) -> dict[str, Any]:
     gold = np.asarray(annotations.gold)
     at = np.flatnonzero(gold >= 0)
     annotations = annotations.without_gold()
-    each = [
-        cp.fit(**({"story": story} | about), annotations=annotations, progress=False).posterior[at]
-        for story, about in GOLD_SET.items()
-    ]
-    found = {"components": np.stack([*each, shares_of_votes(annotations)[at]]), "gold": gold[at]}
-    auto = cp.fit("auto", annotations, progress=False)
+    auto = cp.fit("auto", annotations, sweeps=0, progress=False)
+    fits = dict(auto.fits)
+    for story in [story for story in GOLD_SET if story not in fits]:
+        fits[story] = cp.fit(story, annotations, sweeps=0, copies="auto", progress=False)
+    votes = shares_of_votes(next(iter(fits.values())).annotations)
+    found = {
+        "names": np.array(list(fits)),
+        "components": np.stack([*(fit.posterior[at] for fit in fits.values()), votes[at]]),
+        "told": np.array([*(auto.weights.get(story, 0.0) for story in fits), float(not auto.fits)]),
+        "depends": usual_votes(auto.fits, auto.weights) / VOTES if auto.fits else 1.0,
+        "gold": gold[at],
+    }
     ids = [annotations.tasks[int(i)] for i in at]
     for n in NUMBERS:
         asked = [next_gold(auto, n, seed=seed, among=ids)["task"].tolist() for seed in range(DRAWS)]
@@ -150,13 +161,12 @@ def fitted(name: str) -> dict[str, Any]:
 
 def scores(crowd: Crowd, setting: Setting, n: int, asked: bool) -> tuple[float, float]:
     """Percent of all tasks that are right, gold ones among them, and mean log-score of the others; means over draws."""
-    stories = list(GOLD_SET)
-    of_shared, of_votes = WEIGHTS[setting.weights]
-    weights = [of_shared if name == SHARED else OTHERS for name in stories] + [of_votes]
+    stories = crowd.names
     keep = [number for number, name in enumerate(stories) if name not in FEWER[setting.stories]] + [len(stories)]
-    components, expected = crowd.components[keep].astype(float), np.array(weights)[keep]
+    components = crowd.components[keep].astype(float)
+    expected = expected_weights(crowd.told[keep], crowd.depends, most=setting.open)
     centre, stiffness = OF_POWER[setting.power]
-    prior = {"prior": setting.prior, "centre": centre, "stiffness": stiffness}
+    prior = {"prior": setting.prior, "centre": crowd.depends * centre, "stiffness": stiffness}
     found = []
     for rows in crowd.drawn[n, asked]:
         mix = learned(components[:, rows], crowd.gold[rows], expected, **prior)

@@ -15,7 +15,7 @@ from ..fit_story import fit_story
 from ..fitted.gold_mix import CENTRE, learned, shares_of_votes
 from ..fitted.misled import told_label
 from ..fitted.posterior import Posterior
-from .default_set import DEFAULT_SET, StorySet, auto, fit_each, kept_stories, story_set, usual_votes
+from .default_set import DEFAULT_SET, SHARED, StorySet, auto, fit_each, kept_stories, story_set, usual_votes
 from .default_set import VOTES as OF_VOTES
 
 GOLD_SET: dict[str, dict[str, Any]] = DEFAULT_SET | {"mace": {}, "glad": {}, "hierarchical_dawid_skene": {}}
@@ -89,7 +89,7 @@ def auto_with_gold(
     chosen = story_set(stories, annotations) | (GOLD_SET if is_usual else {})
     for name in alone.members.keys() - chosen.keys():  # found in these annotations
         families = alone.members[name].model.hyperparameters["worker_families"]
-        chosen[name] = {"story": "dawid_skene", "shared_error": True, "worker_families": families}
+        chosen[name] = DEFAULT_SET[SHARED] | {"worker_families": families}
     judged, left_out = dict(alone.members), dict(alone.left_out) if alone.members else {}
     more = {name: about for name, about in chosen.items() if name not in {*judged, *left_out}}
     if more:

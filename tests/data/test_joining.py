@@ -118,8 +118,8 @@ def test_a_table_to_be_added_has_the_names_of_columns_that_cp_read_knows():
     pd.testing.assert_frame_equal(annotations(FIRST).joined(more).to_frame(), expected)
     with pytest.raises(cp.AnnotationError, match=r"no column 'task'.* Rename the column of tasks to 'task'"):
         annotations(FIRST).joined(more.rename(columns={"item": "thing"}))
-    with pytest.raises(cp.AnnotationError, match=r"'model' and 'judge' .*rename one to 'worker'"):
-        annotations(FIRST).joined(more.assign(model="m")[["item", "model", "judge", "verdict"]])
+    with pytest.raises(cp.AnnotationError, match=r"'rater' and 'judge' .*rename one to 'worker'"):
+        annotations(FIRST).joined(more.assign(rater="m")[["item", "rater", "judge", "verdict"]])
 
 
 def test_annotations_that_are_all_there_already_are_told():

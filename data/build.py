@@ -20,8 +20,10 @@ from .input_warnings import (
     tell_classes,
     tell_codes,
     tell_order,
+    tell_other_scales,
     tell_repeated_table,
     tell_scale,
+    tell_two_scales,
     tidied,
     tidied_names,
 )
@@ -127,6 +129,8 @@ def build(
         label, named, kind, abstentions = *scored(label, truth_classes), label.ids
     if tell and (classes is None or own is not None) and truth_classes is None:
         tell_classes(named)
+        if own is None:
+            tell_two_scales(label.title, named)
         if kind == NOMINAL and own is None and is_ordered is None:
             tell_scale(label.title, named)
             if rows.label.categories is None:
@@ -143,6 +147,8 @@ def build(
         tell_alike_names(task.title, task.ids, case=False)
         if worker is not None:
             tell_alike_names(worker.title, worker.ids, case=True)
+    if tell and kind.in_order and worker is not None and not isinstance(task.ids, Units):
+        tell_other_scales(label.title, named, label.codes, worker)
     if tasks is not None:
         asked = questions_of(task.ids)
         task = in_order(task, tasks) if asked else task.aligned(Ids(tasks, what="tasks"), "tasks")

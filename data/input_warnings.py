@@ -27,6 +27,7 @@ MISSING = frozenset({
 INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))  # hyphens and blanks of no width
 MOST_NAMES = 100_000  # of tasks or workers, among which spellings are looked for
 
+ENOUGH_ROWS, OFTEN = 5, 0.4  # annotations of a worker, and share of them, by which a scale is another one
 FEWEST_LEVELS = 3  # of classes that are said to be a scale
 PERCENT = re.compile(r"-?\d+(?:\.\d+)? ?%")
 NUMBERED = re.compile(r"(\d+) ?[-–—:=(.)]+ ?[^\W\d]")  # 4 - agree, 5 (very good)
@@ -114,6 +115,45 @@ def tell_codes(title: str, classes: Ids) -> None:
         warn(
             f"{title}: {span(classes)} are taken as names without an order, as codes are; ordered=False says so; "
             f"where they are scores, ordered=True says it{f', and {FEWER}' * (len(classes) > MOST_SCORES)}"
+        )
+
+
+def tell_two_scales(title: str, classes: Ids) -> None:
+    """Warn of numbers beside words that are no missing values, as two scales in one file are."""
+    numbers = [name for name in classes if NUMBER.fullmatch(str(name).strip())]
+    words = [name for name in classes if isinstance(name, str) and name not in numbers and not _stands_in_more(name)]
+    if len(numbers) >= FEWEST_LEVELS and len(words) > 1 and not standing_for_none(classes):
+        warn(
+            f"{title}: {listing(numbers, 5)} stand beside {listing(words, 5)}, as where two scales are in one file; "
+            f"merge={{{words[0]!r}: …}} says which number each word stands for"
+        )
+
+
+def tell_other_scales(title: str, classes: Ids, label: np.ndarray, worker: Column) -> None:
+    """Warn of workers whose numbers are mostly beyond the largest one of most workers, and reach twice as far.
+
+    Args:
+        title: the column.
+        classes: ordered; nothing is said where one is no number.
+        label: code of each row, shape (A,); those from the number of classes on are abstentions.
+        worker: the workers of the rows.
+    """
+    if not all(isinstance(name, int | float) for name in classes):
+        return
+    values: list[Any] = list(classes)
+    given = label < len(values)
+    of, value = worker.codes[given], np.array(values, float)[label[given]]
+    n = np.bincount(of, minlength=len(worker.ids))
+    largest = np.full(len(n), -np.inf)
+    np.maximum.at(largest, of, value)
+    enough = n >= ENOUGH_ROWS
+    usual = float(np.median(largest[enough])) if enough.sum() > 2 else 0.0
+    beyond = np.bincount(of, value > usual, minlength=len(n)) >= OFTEN * np.maximum(n, 1)
+    if usual > 0 and (far := np.flatnonzero(enough & beyond & (largest >= 2 * usual))).size:
+        names = listing([worker.ids[int(j)] for j in far], 3)
+        warn(
+            f"{title}: most numbers of {names} are above {usual:g}, the largest of most workers, and go to "
+            f"{largest[far].max():g}, as on another scale; bring all to one scale first, or leave these workers out"
         )
 
 

@@ -37,8 +37,9 @@ def read_records(records: Records, what: str, question: str | None, name: str) -
 
 def _is_langsmith(record: Mapping[str, Any]) -> bool:
     given = record.get("feedback")
-    is_list = isinstance(given, list) and len(given) > 0
-    return is_list and all(isinstance(each, Mapping) and {"key", "score"} <= each.keys() for each in given)
+    if not isinstance(given, list) or not given:
+        return False
+    return all(isinstance(each, Mapping) and {"key", "score"} <= each.keys() for each in given)
 
 
 def _langsmith(records: Records, what: str, question: str | None, name: str) -> Held:

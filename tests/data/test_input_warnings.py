@@ -189,3 +189,31 @@ def test_many_or_large_numbers_that_are_taken_as_names_are_told_with_the_choice(
         assert not Annotations.from_frame(table, ordered=False).kind.in_order
         assert Annotations.from_frame(table, ordered=True).kind.in_order
         assert not Annotations.from_frame(table.astype({"label": "category"})).kind.in_order
+
+
+def on_a_scale(workers, largest, n=30):
+    return [(f"t{i}", w, (i + k) % (largest + 1)) for i in range(n) for k, w in enumerate(workers)]
+
+
+def test_workers_on_another_scale_are_named_with_its_end():
+    columns = ["task", "worker", "label"]
+    table = pd.DataFrame(on_a_scale("abc", 5) + [(f"t{i}", "z", i % 11 * 10) for i in range(30)], columns=columns)
+    with pytest.warns(AnnotationWarning, match=r"'label': most numbers of 'z' are above 5.* go to 100"):
+        Annotations.from_frame(table, ordered=True)
+    same = pd.DataFrame([*on_a_scale("abcz", 5), ("t1", "y", 5), ("t2", "y", 100)], columns=columns)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Annotations.from_frame(same, ordered=True)  # two annotations tell nothing of a scale
+        Annotations.from_frame(table, ordered=False)
+
+
+def test_numbers_beside_words_are_told_as_two_scales():
+    words = ["low", "mid", "high"]
+    rows = [(f"{x}{i}", "w", scale[i % 3]) for x, scale in (("t", words), ("s", [1, 2, 3])) for i in range(9)]
+    table = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    with pytest.warns(AnnotationWarning, match=r"1, 2, 3 stand beside 'high', 'low', 'mid'.*merge=\{'high': …\}"):
+        Annotations.from_frame(table)
+    merge = {"low": 1, "mid": 2, "high": 3}
+    with pytest.warns(AnnotationWarning, match="taken as ordered") as told:
+        assert Annotations.from_frame(table, merge=merge).n_classes == 3
+    assert len(told) == 1

@@ -22,6 +22,7 @@ from .comparison_columns import needed_comparison_columns
 from .comparisons import columns_of_tasks, comparison_fields, pairs_frame
 from .constructors import Constructors
 from .errors import AnnotationError
+from .features import FEATURES_OF, features_fields
 from .frames import as_frame, is_frame
 from .gold import resolve_gold
 from .id_text import listing
@@ -53,9 +54,9 @@ class Annotations(Constructors):
     An annotation is one of L categories: a class, or an abstention where values that are no class were named
     (``abstain=``).
 
-    `from_frame`, `from_csv` and the other class methods make them and check everything; the plain constructor and
-    `replace` check nothing. They are a JAX pytree: the arrays are leaves, identifiers and population are static, so
-    that they can be an argument of compiled functions.
+    `from_frame`, `from_csv` and the other class methods make them and check everything; the plain constructor checks
+    nothing, `replace` features alone. They are a JAX pytree: the arrays are leaves, identifiers and population are
+    static, so that they can be an argument of compiled functions.
 
     >>> annotations = Annotations.from_dict({"t1": {"ann": "cat", "bob": "cat"}, "t2": {"ann": "dog", "bob": "cat"}})
     >>> annotations.votes().tolist()
@@ -367,7 +368,20 @@ class Annotations(Constructors):
         return np.where(np.asarray(self.mirrored), mirror[label], label)
 
     def replace(self, **changes: Any) -> Annotations:
-        """Return the same annotations with some attributes changed, unchecked."""
+        """Return the same annotations with some attributes changed; but for features, these are not checked.
+
+        Args:
+            **changes: attributes by name. Features of tasks, workers and items may have each form that `from_frame`
+                takes; the rows of an array are in the order of `tasks`, `workers` or `items`.
+
+        Raises:
+            AnnotationError: there is not one row for each task, worker or item, or a number is not finite.
+        """
+        changed_features = {name: changes[name] for name in FEATURES_OF if changes.get(name) is not None}
+        for name, given in changed_features.items():
+            if not isinstance(given, jax.core.Tracer):  # whose numbers a compiled function does not know yet
+                noun, plural = FEATURES_OF[name]
+                changes |= features_fields(name, given, changes.get(plural, getattr(self, plural)), noun)
         return dataclasses.replace(self, **changes)
 
     def with_gold(self, gold: Any) -> Annotations:

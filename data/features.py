@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .arrays import read_only
 from .column_names import missing_column
 from .columns import type_hint
 from .errors import AnnotationError
@@ -13,6 +14,12 @@ from .frames import as_frame, is_frame
 from .ids import Ids
 
 NO_NAMES = Ids()
+FEATURES_OF = {
+    "features": ("task", "tasks"),
+    "worker_features": ("worker", "workers"),
+    "item_features": ("item", "items"),
+}
+"""Fields of annotations that have features: of which noun, and the field that has its identifiers."""
 
 
 def resolve_features(
@@ -71,6 +78,24 @@ def resolve_worker_features(
     """Return features of workers as :func:`resolve_features` does, a vector each: ``(J, D)``."""
     about: dict[str, Any] = {"option": "worker_features", "flat": True, "known": known}
     return resolve_features(features, workers, noun="worker", column=column, ordered=ordered, **about)
+
+
+def features_fields(name: str, features: Any, ids: Ids, noun: str) -> dict[str, Any]:
+    """Return the field of features in the order of `ids`, and where a table gives names the field of these.
+
+    Args:
+        name: a field of :data:`FEATURES_OF`.
+        features: as for :func:`resolve_features`, whose rows of an array are in the order of `ids`.
+        ids: the tasks, workers or items.
+        noun: what they are.
+
+    Raises:
+        AnnotationError: as :func:`resolve_features`.
+    """
+    flat = name != "features"
+    array = resolve_features(features, ids, noun=noun, column=noun, ordered=True, option=name, flat=flat)
+    names = {f"{name[:-1]}_names": feature_names(features, noun)} if is_frame(features) else {}
+    return {name: read_only(array), **names}
 
 
 def feature_names(features: Any, column: str) -> Ids:
@@ -160,7 +185,7 @@ def _order(keys: Any, ids: Ids, noun: str, option: str) -> np.ndarray:
 
 def _checked(array: np.ndarray, ids: Ids, names: list[Any] | None, noun: str, option: str, flat: bool) -> np.ndarray:
     wanted = f"({len(ids)}, D)" if flat else f"({len(ids)}, ...) with at least one feature"
-    if array.ndim < 2 or (flat and array.ndim != 2) or len(array) != len(ids) or array.size == 0:
+    if array.ndim < 2 or (flat and array.ndim != 2) or len(array) != len(ids) or array.size == 0 < len(ids):
         raise AnnotationError(
             f"{option}: expected shape {wanted}, one row a {noun}, got {array.shape}"
             + (f"; pass {option}[:, None] for a single feature" if array.ndim == 1 else "")

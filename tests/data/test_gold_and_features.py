@@ -8,6 +8,7 @@ import pytest
 
 from crowdppl.data import AnnotationError, Annotations
 from crowdppl.data.errors import AnnotationWarning
+from crowdppl.data.some_tasks import some_tasks
 
 ROWS = pd.DataFrame(
     [("t2", "ann", "b"), ("t1", "bob", "a"), ("t2", "bob", "a"), ("t3", "ann", "a")],
@@ -269,3 +270,33 @@ def test_tasks_that_differ_by_leading_zeros_alone_are_said_to(tmp_path, tasks, g
         with pytest.raises(AnnotationError, match=said) as told:
             read()
         assert "tasks=[" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "features", "parts"),
+    [
+        ("features", np.array([[1.0, 2.0], [np.nan, 4.0], [5.0, 6.0]]), ["task 't1', column 0: nan", "fill it in"]),
+        ("features", np.ones((2, 4)), ["expected shape (3, ...)", "one row a task", "got (2, 4)"]),
+        ("features", {"t1": [1.0], "t2": [2.0]}, ["task 't3' has no features (1 of 3 tasks)"]),
+        ("worker_features", np.array([[1.0], [np.inf]]), ["worker 'bob', column 0: inf"]),
+        ("worker_features", np.ones((3, 4)), ["expected shape (2, D)", "got (3, 4)"]),
+    ],
+)
+def test_features_that_replace_others_are_checked_as_those_of_a_table_are(name, features, parts):
+    with pytest.raises(AnnotationError) as error:
+        Annotations.from_frame(ROWS).replace(**{name: features})
+    assert all(part in str(error.value) for part in [name, *parts]), error.value
+
+
+def test_features_that_replace_others_come_in_each_form_that_a_table_s_do():
+    annotations = Annotations.from_frame(ROWS)
+    table = pd.DataFrame({"task": ["t3", "t2", "t1"], "h": [3, 2, 1], "w": [6, 5, 4]})
+    by_table = annotations.replace(features=table)
+    assert list(by_table.feature_names) == ["h", "w"]
+    by_task = {row.task: [row.h, row.w] for row in table.itertuples()}
+    expected = Annotations.from_frame(ROWS, features=table).features
+    for found in (by_table, annotations.replace(features=by_task), annotations.replace(features=expected.tolist())):
+        np.testing.assert_array_equal(found.features, expected)
+        assert found.features.dtype == np.float32
+    assert annotations.replace(features=None).features is None
+    assert some_tasks(by_table, np.zeros(3, bool)).features.shape == (0, 2)

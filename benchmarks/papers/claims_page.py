@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crowdppl import __version__
 from crowdppl.data.atomic import write_whole
+from crowdppl.data.id_text import listing
 
 from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, REPRODUCED, TWICE, Experiment
 from .experiments import EXPERIMENTS
-from .kept_cells import VERSIONS, cell_frame, records, store_of
+from .kept_cells import VERSIONS, cell_frame, cell_name, records, store_of
 from .written_results import cell_text, judged
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ deviations over the seeds, or over what the rule or the table's title names; n i
 KINDS = (HOLDS, HOLDS_IF, FAILS, REPRODUCED, NOT_TESTED)
 UNRUN = "Not run:"
 NUMBERED = "Rules of the verdicts that have a number:"
+LISTED = 3  # cells of another version that are named
 SECTION, CLAIMS = "## ", "\n| claim "
 
 
@@ -145,13 +148,40 @@ def kind_of(verdict: str) -> str:
 
 
 def circumstances(runs: list[dict[str, Any]], wanted: int) -> str:
-    """Return how many runs there are, of which seeds where some are missing, their days and the versions, in a line."""
+    """Return how many runs there are, of which seeds where some are missing, their days and the versions, in a line.
+
+    Where there are some it says which runs are of another version than this one, and of how many no warnings were kept.
+    """
     seeds = [run["cell"].get("seed") for run in runs]
     by_seed = ", ".join(f"{seeds.count(seed)} of seed {seed}" for seed in sorted(set(seeds) - {None}))
     days = sorted(run.get("ran", "day unknown") for run in runs)
     made_by = dict.fromkeys(_versions(run) for run in runs)
     number = f"{len(runs)} runs" if len(runs) == wanted else f"{len(runs)} of {wanted} runs ({by_seed})"
-    return f"{number} · {' to '.join(sorted({days[0], days[-1]}))} · {'; and '.join(made_by)}"
+    line = [number, " to ".join(sorted({days[0], days[-1]})), "; and ".join(made_by)]
+    return " · ".join([*line, *_of_other_versions(runs), *_without_warnings(runs)])
+
+
+def _of_other_versions(runs: list[dict[str, Any]]) -> list[str]:
+    """Return for each version but this one which runs are of it."""
+    others: dict[str, list[str]] = {}
+    for run in runs:
+        if run.get("version") != __version__:
+            others.setdefault(run.get("version", "of an unknown version"), []).append(cell_name(run["cell"]))
+    return [
+        f"by crowdppl {version} and not by {__version__}, this version: {_share(len(cells), len(runs))} "
+        f"({listing(cells, LISTED, str, between='; ')}); without --stored the command runs them again"
+        for version, cells in others.items()
+    ]
+
+
+def _without_warnings(runs: list[dict[str, Any]]) -> list[str]:
+    """Return of how many runs it was not kept what the program warned of; nothing where it was of all."""
+    n_unkept = sum(run["warnings"] is None for run in runs)
+    return [f"without their warnings, which were not kept: {_share(n_unkept, len(runs))}"] if n_unkept else []
+
+
+def _share(number: int, of: int) -> str:
+    return f"all {of} runs" if number == of else f"{number} of the {of} runs"
 
 
 def _versions(run: Mapping[str, Any]) -> str:

@@ -91,7 +91,7 @@ def by_round(
     growth: float = GROWTH,
     **training: Any,
 ) -> list[dict[str, Any]]:
-    """Train a method in one of :data:`WAYS`, and measure each round.
+    """Train a method in one of :data:`WAYS`, and measure each round; warn of what was found of the first and the last.
 
     All ways see the same grid of tasks and workers, in which pairs without an annotation count nothing, so that one
     compiled program serves them all.
@@ -111,12 +111,20 @@ def by_round(
     """
     from crowdppl import gold_imbalance_ratio, imbalance_ratio, load_split, rebalanced
     from crowdppl.inference.baselines.self_training import Learnt, self_train
+    from crowdppl.inference.findings.register import Findings
     from crowdppl.inference.fitted.fitted import Fitted
     from crowdppl.inference.fitted.new_tasks import predict_proba
 
+    rounds = ROUNDS[dataset] if rounds is None else rounds
+    selections = SELECTIONS | {FOCAL_CONFIDENCE: "confidence"}
+    n_rounds, select = (rounds, selections[way]) if way in selections else (0, "distribution")
+
     splits = {split: load_split(dataset, split) for split in (("test", "valid") if dataset == "labelme" else ("test",))}
 
-    def watch(_: int, found: Learnt) -> dict[str, float]:
+    def watch(number: int, found: Learnt) -> dict[str, float]:
+        if number in (0, n_rounds):
+            Findings(found.findings).warn()
+
         def share(x: np.ndarray, y: np.ndarray) -> float:
             p = predict_proba(found, x) if isinstance(found, Fitted) else found.predict_proba(x)
             return percent_right(p, y)
@@ -131,9 +139,6 @@ def by_round(
     balance = {"resampling": "resampling", "reweighting": "reweighting", "class-balanced focal": "effective_number"}
     if way in balance:
         annotations = rebalanced(annotations, balance[way], seed=seed)  # type: ignore[arg-type]
-    rounds = ROUNDS[dataset] if rounds is None else rounds
-    selections = SELECTIONS | {FOCAL_CONFIDENCE: "confidence"}
-    n_rounds, select = (rounds, selections[way]) if way in selections else (0, "distribution")
     found = self_train(method, annotations, rounds=n_rounds, growth=growth, select=select, **options)
     rows = found.rounds.reset_index().to_dict("records")
     percent = ("precision", "recall", "accuracy", "balanced_accuracy")

@@ -5,11 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .dasc import BASE, DASC, DATASETS, METHODS, PAPER, REPORTED, SELECTIONS, by_number, by_round, values
-from .experiment import Cell, Claim, Experiment, above, mean_sd
+from .experiment import NOT_TESTED, TWICE, Cell, Claim, Experiment, Finding, above, mean_sd
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+TRAINED = 5.0
+"""Points that a method alone may be below the paper's figure for it, where a network counts as trained."""
+
+RULE = (
+    f"{TWICE} Not tested where any of the three methods alone is, in the mean over the seeds, more than {TRAINED:g} "
+    "points below the paper's figure for it on the dataset: its network is then not trained by the schedule, and what "
+    "self-training adds to it says nothing. The margin was set after the runs were seen."
+)
 
 ROUNDS = 5
 A_ROUND = {"labelme": 10_000, "music": 1_000}
@@ -71,6 +80,23 @@ def figures(frame: pd.DataFrame) -> dict[str, Figure]:
     return {}
 
 
+def judged(frame: pd.DataFrame, dataset: str, method: str, way: str) -> Finding:
+    """By :data:`RULE`, that DASC is above another way."""
+    found = above(frame, "test", of_way(dataset, method, DASC), of_way(dataset, method, way))
+    if found.verdict.startswith(NOT_TESTED):
+        return found
+    below = {}
+    for column, name in enumerate(METHODS):
+        alone = values(frame, of_way(dataset, name, BASE), "test")
+        if len(alone):
+            below[METHODS[name]] = REPORTED[BASE][dataset][column] - sum(alone) / len(alone)
+    worst = max(below, key=lambda name: below[name], default=None)
+    if worst is None or below[worst] <= TRAINED:
+        return found
+    why = f"{worst} alone is {below[worst]:.1f} points below the paper's, so that the networks are not trained"
+    return Finding(found.ours, f"{NOT_TESTED}: {why}")
+
+
 def gains(dataset: str, method: str) -> Claim:
     """DASC is above the method alone."""
     column = list(METHODS).index(method)
@@ -79,7 +105,8 @@ def gains(dataset: str, method: str) -> Claim:
         f"As published, on {dataset}, DASC raises the test accuracy of {METHODS[method]}.",
         "main table",
         f"{after} against {before}",
-        lambda frame: above(frame, "test", of_way(dataset, method, DASC), of_way(dataset, method, BASE)),
+        lambda frame: judged(frame, dataset, method, BASE),
+        RULE,
     )
 
 
@@ -91,7 +118,8 @@ def beats(dataset: str, method: str, way: str) -> Claim:
         f"As published, on {dataset}, quotas are above {way} selection with {METHODS[method]}.",
         "main table",
         f"{dasc} against {theirs}",
-        lambda frame: above(frame, "test", of_way(dataset, method, DASC), of_way(dataset, method, way)),
+        lambda frame: judged(frame, dataset, method, way),
+        RULE,
     )
 
 
@@ -120,8 +148,8 @@ EXPERIMENT = Experiment(
         "pseudo-annotations than the one before on labelme; the paper names no number for music, where it is "
         f"{A_ROUND['music']:,}. The network is that of the experiment dasc, one hidden layer of 128 units on the "
         "features at hand with Adam at 1e-3, where the paper trains VGG-16's, so that differences between ways are "
-        "what compares. On music's 700 songs this schedule is 50 steps of Adam a round, too few for the network: the "
-        "experiment dasc, with 30 epochs of batches of 64, has a base of 66.4 there. No setting was chosen by "
-        "labels that are known."
+        "what compares. On music's 700 songs this schedule is 50 steps of Adam a round, too few for the network with "
+        "batch norm: the experiment dasc, with 30 epochs of batches of 64, has a base of 66.4 there. No setting was "
+        "chosen by labels that are known."
     ),
 )

@@ -62,7 +62,7 @@ def run_cells(experiment: Experiment, store: Path, seeds: int, *, show: bool = T
             open(store, "a", encoding="utf-8") as file,
         ):
             for number, cell in enumerate(missing, start=len(wanted) - len(missing)):
-                step(number, ", ".join(f"{name} {value}" for name, value in cell.items()))
+                step(number, cell_name(cell))
                 file.write(json.dumps(_run(experiment, cell), ensure_ascii=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
@@ -88,6 +88,9 @@ def _saying_how_to_go_on(store: Path) -> Iterator[None]:
 
 def stored(store: Path) -> dict[str, dict[str, Any]]:
     """Return the records of the cells that the file holds, by their settings; of a cell that was run twice the later.
+
+    A record has the settings as ``cell``, the ``rows`` that were measured, and the ``warnings`` that were given, None
+    where they were not kept.
 
     A last line that was cut off, as by a process that was killed, counts as not run.
 
@@ -124,7 +127,7 @@ def cell_frame(experiment: Experiment, store: Path, seeds: int) -> pd.DataFrame:
 
     return pd.DataFrame(
         [
-            {**record["cell"], **row, "warnings": "; ".join(record["warnings"])}
+            {**record["cell"], **row, "warnings": "; ".join(record["warnings"] or ())}
             for record in records(experiment, store, seeds)
             for row in record["rows"]
         ]
@@ -166,3 +169,8 @@ def _rounded(value: Any) -> Any:
 def cell_key(cell: Cell) -> str:
     """Return by what a cell is known in the file: its settings."""
     return json.dumps(cell, sort_keys=True, ensure_ascii=False)
+
+
+def cell_name(cell: Cell) -> str:
+    """Return a cell's settings as a reader sees them."""
+    return ", ".join(f"{name} {value}" for name, value in cell.items())

@@ -8,10 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import crowdppl as cp
 from crowdppl.benchmarks.papers.claims_page import claims_of, kind_of, section, sections_of, write_page
 from crowdppl.benchmarks.papers.experiment import NOT_TESTED, TWICE, Claim, Experiment, Finding, above
 from crowdppl.benchmarks.papers.experiments import EXPERIMENTS, experiment
-from crowdppl.benchmarks.papers.kept_cells import run_cells
+from crowdppl.benchmarks.papers.kept_cells import cell_frame, run_cells
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 PAGE, KEPT = BENCHMARKS / "PAPERS.md", BENCHMARKS / "papers"
@@ -115,6 +116,24 @@ def test_the_page_has_the_days_and_versions_of_the_runs_and_which_are_missing(tm
         "".join(json.dumps({name: line[name] for name in ("cell", "rows", "warnings")}) + "\n" for line in lines)
     )
     assert "4 runs · day unknown · crowdppl of an unknown version" in section(coin(), tmp_path, 2)
+
+
+def test_a_section_says_which_runs_are_of_another_version_and_which_have_no_warnings(tmp_path):
+    store = tmp_path / "coin.jsonl"
+    run_cells(coin(), store, 2, show=False)
+    assert not re.search("this version|without", section(coin(), tmp_path, 2))
+    lines = [json.loads(line) for line in store.read_text().splitlines()]
+    lines[1]["version"], lines[3]["warnings"] = "0.0.9", None
+    store.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    text = section(coin(), tmp_path, 2)
+    this = f"by crowdppl 0.0.9 and not by {cp.__version__}, this version: "
+    assert f" · {this}1 of the 4 runs (method second, seed 0); without --stored the command runs them again" in text
+    assert " · without their warnings, which were not kept: 1 of the 4 runs" in text
+    store.write_text("".join(json.dumps(line | {"version": "0.0.9", "warnings": None}) + "\n" for line in lines))
+    text = section(coin(), tmp_path, 2)
+    assert f"{this}all 4 runs (method first, seed 0; method second, seed 0; method first, seed 1" in text
+    assert "which were not kept: all 4 runs" in text
+    assert set(cell_frame(coin(), store, 2)["warnings"]) == {""}
 
 
 def test_sections_of_experiments_without_runs_stay_as_they_are(tmp_path):

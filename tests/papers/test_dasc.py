@@ -1,5 +1,6 @@
 """The experiments dasc and dasc-sparsity: cells that run on little, anchors of the paper, tables and verdicts."""
 
+import dataclasses
 import os
 
 import numpy as np
@@ -10,6 +11,7 @@ from paper_crowd import small_crowd
 import crowdppl as cp
 from crowdppl.benchmarks.papers import dasc, dasc_published, dasc_sparsity
 from crowdppl.benchmarks.papers.experiment import NOT_TESTED
+from crowdppl.benchmarks.papers.kept_cells import records, run_cells
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 
@@ -132,6 +134,40 @@ def test_as_published_is_the_papers_schedule_with_as_many_pseudo_annotations_a_r
     assert asked["given"][6] * annotations.n_annotations == pytest.approx(10_000)
     assert (asked["batch_size"], asked["epochs"], asked["weight_decay"]) == (512, 25, 5e-4)
     assert len(dasc_published.cells(5)) == 2 * 3 * 3 * 5
+
+
+def as_published(below):
+    """Rows of the first and the last round, in which CrowdLayer alone is that much below the paper's on music."""
+    rows = []
+    for cell in dasc_published.cells(2):
+        base = dasc.REPORTED["base"][cell["dataset"]][list(dasc.METHODS).index(cell["method"])]
+        base -= below * (cell["dataset"] == "music" and cell["method"] == "crowd_layer")
+        for number in (0, dasc_published.ROUNDS):
+            gain = 5.0 * (number > 0 and cell["way"] == "DASC") + 0.01 * cell["seed"] * number
+            rows.append({**cell, "round": number, "test": base + gain})
+    return pd.DataFrame(rows)
+
+
+def test_what_self_training_adds_to_networks_that_are_not_trained_is_not_judged():
+    """One method far below the paper's takes the verdicts of all three on its dataset, and of no other."""
+    claims = dasc_published.EXPERIMENT.claims
+    assert all(claim.rule == dasc_published.RULE for claim in claims)
+    assert {claim.judge(as_published(4.9)).verdict for claim in claims} == {"holds"}
+    for claim in claims:
+        verdict = claim.judge(as_published(5.1)).verdict
+        of_music = "not tested: CrowdLayer alone is 5.1 points below the paper's"
+        assert verdict.startswith(of_music) if "on music" in claim.says else verdict == "holds"
+        assert claim.judge(pd.DataFrame()).verdict == "not tested: the cells have not been run"
+
+
+def test_a_cell_of_rounds_keeps_what_was_found_of_its_first_and_its_last_fit(little, tmp_path):
+    """Two epochs train no network, which is said of the fit without pseudo-annotations and of that with the most."""
+    cells = [{"dataset": "labelme", "method": "crowd_layer", "way": "DASC", "seed": 0}]
+    one = dataclasses.replace(dasc.EXPERIMENT, cells=lambda seeds: cells)
+    run_cells(one, tmp_path / "dasc.jsonl", 1, show=False)
+    (record,) = records(one, tmp_path / "dasc.jsonl", 1)
+    assert record["warnings"]
+    assert all(isinstance(said, str) for said in record["warnings"])
 
 
 def test_imbalance_by_round_is_in_a_table_of_each_selection_and_is_judged_by_the_last_round():

@@ -175,7 +175,11 @@ def run(
     parameters = _parameters(model, annotations, training)
     history.append(float(_log_posterior(model, annotations, parameters)))
     _refuse_non_finite(history[-1], len(history) - 1)
-    return Solution(parameters, history, course(history[:-1], annotations, size))
+    facts = course(history[:-1], annotations, size)
+    network = model.classifier.network if model.classifier is not None and model.has_network else None
+    if isinstance(network, str) and facts["epochs"] == settings.passes:  # a module may come trained
+        facts["reach"] = facts["steps"] * settings.network_rate
+    return Solution(parameters, history, facts)
 
 
 def with_epochs(annotations: Annotations, settings: EMSettings, *, has_network: bool) -> EMSettings:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..engines.minibatch_em import STEPS
+from ..engines.settings import EMSettings
 from ..fitted.alignment import renamed
 from .convergence import Convergence, convergence
 from .facts import beside_votes
@@ -26,6 +29,7 @@ STEADY = 1e-3  # relative change of the log-posterior in the last pass, above wh
 APART = 0.05  # mean difference of label probabilities by where sweeps began, over which they have not met
 MANY_DIFFER = 0.25  # share of the decided votes that labels may leave without a word
 STILL_LEARNS = 0.01  # nats an annotation that a network's last quarter of epochs added to the log-posterior
+HARDLY_MOVED = 0.05  # what Adam can have moved a network's weight by, below which it has learnt next to nothing
 ENOUGH_STEPS = 1600  # of a network's training, from which on what is still learnt are single tasks
 FEWEST_STEPS = 100  # of SVI that say whether it converged
 
@@ -88,8 +92,24 @@ def em_not_converged(of: Any) -> Iterator[Said]:
 
 @check("network_still_learns", "draws", needs={"engine"})
 def network_still_learns(of: Any) -> Iterator[Said]:
-    """A network whose training ended while it still rose by much, after few steps."""
+    """A network whose training ended while it still rose by much, after few steps; or that could hardly move.
+
+    A step of Adam moves a weight by about its rate at the most, so that few steps, or small ones, leave a network near
+    the random weights that it started from. The log-posterior need not show it: it rises by little where each step is
+    small. ``benchmarks/network_steps.py`` counts how often this is said, and what more steps would have changed. It is
+    not said so of a module, which may come trained, nor where held-out annotations ended the training.
+    """
     facts = of.outcome.facts
+    if of.method == "em" and 0 < facts.get("reach", 0.0) < HARDLY_MOVED:
+        rate, usual = of.settings["network_rate"], STEPS * EMSettings().network_rate
+        more = math.ceil(facts["epochs"] * usual / facts["reach"])
+        yield Said(
+            f"the classifier is hardly trained: {facts['steps']:,} steps in {facts['epochs']:,} epochs, each of which "
+            f"moves a weight by about {rate:g} at the most, leave it within {facts['reach']:.2g} of its random start",
+            f"raise epochs, as to epochs={more}, or network_rate, and see whether labels and predictions change",
+            dict(facts),
+        )
+        return
     if of.method != "em" or facts.get("rise", 0.0) <= STILL_LEARNS or facts["steps"] >= ENOUGH_STEPS:
         return
     more = int(2 * facts["epochs"])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from flax import nnx
 from picked_findings import findings_of
 
 import crowdppl as cp
@@ -67,3 +68,38 @@ def test_a_network_that_is_trained_is_not_warned_of():
     fit = cp.fit("dawid_skene", crowd(3, 1000), classifier=NETWORK, progress=False)
     assert not findings_of(fit, "network_still_learns")
     assert fit.outcome.facts["rise"] < 0.01
+
+
+@pytest.mark.parametrize(
+    ("options", "reach"),
+    [({"epochs": 2}, 8 * 3e-4), ({"epochs": 20, "network_rate": 1e-4}, 80 * 1e-4)],
+)
+def test_a_network_whose_steps_cannot_move_its_weights_is_warned_of_however_flat_its_course(options, reach):
+    """Labels of the default are better by 5 points and more; the log-posterior rose by less than what is told of."""
+    annotations, more = crowd(2), {"classifier": NETWORK, "progress": False}
+    with pytest.warns(
+        cp.ConvergenceWarning, match=r"hardly trained: .* in \d+ epochs.* raise epochs, as to epochs=\d+"
+    ):
+        short = cp.fit("dawid_skene", annotations, **options, **more)
+    (found,) = findings_of(short, "network_still_learns")
+    assert found.values["reach"] == pytest.approx(reach)
+    assert found.values.get("rise", 0.0) < 0.01
+    epochs = int(found.sentence.partition("to epochs=")[2].partition(",")[0])
+    mended = cp.fit("dawid_skene", annotations, **options | {"epochs": epochs}, **more)
+    assert right(mended) > right(short) + 0.05
+    assert not any("hardly" in one.sentence for one in findings_of(mended, "network_still_learns"))
+
+
+def test_a_module_which_may_come_trained_and_a_story_without_a_network_are_not_said_to_be_hardly_trained():
+    module = nnx.Linear(10, 3, rngs=nnx.Rngs(0))
+    for options in ({"classifier": module, "epochs": 2}, {"epochs": 2, "batch_size": 50}):
+        fit = cp.fit("dawid_skene", crowd(2), progress=False, **options)
+        assert "reach" not in fit.outcome.facts
+        assert not findings_of(fit, "network_still_learns")
+
+
+def test_training_that_held_out_annotations_ended_is_not_said_to_be_hardly_trained():
+    options = {"classifier": NETWORK, "held_out": 0.3, "patience": 1, "network_rate": 1e-2, "progress": False}
+    fit = cp.fit("dawid_skene", crowd(2), epochs=60, **options)
+    assert fit.outcome.facts["epochs"] < 60
+    assert "reach" not in fit.outcome.facts

@@ -18,7 +18,6 @@ import optax
 from jax import Array
 
 from ...data import Annotations
-from ...data.errors import real_number
 from ...models.parts.kernels import safe_log
 from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters, density
@@ -161,7 +160,6 @@ def run(
 
     Raises:
         FloatingPointError: where the loss or the classifier's logits are not finite, with the step.
-        ValueError: for a batch size or a share held out that cannot be.
     """
     size, holds_out = batch_size(annotations, settings), settings.held_out > 0
     settings = with_epochs(annotations, settings, has_network=model.has_network)
@@ -316,16 +314,8 @@ def _optimizer(spec: ParameterSpec, settings: EMSettings) -> optax.GradientTrans
 
 
 def batch_size(annotations: Annotations, settings: EMSettings) -> int:
-    """Return the number of tasks in a minibatch.
-
-    Raises:
-        ValueError: for a batch size or a share held out that cannot be.
-    """
-    size = min(BATCH, annotations.n_tasks) if settings.batch_size is None else settings.batch_size
-    if not (isinstance(size, int | np.integer) and 1 <= size <= annotations.n_tasks):
-        raise ValueError(f"batch_size={size!r}: there are {annotations.n_tasks} tasks; give 1 to that many, or None")
-    real_number("held_out", settings.held_out, 0, below=1)
-    return int(size)
+    """Return the number of tasks in a minibatch: all of them where there are fewer than asked for."""
+    return min(BATCH if settings.batch_size is None else settings.batch_size, annotations.n_tasks)
 
 
 def annotations_left(annotations: Annotations, share: float, key: Array) -> Annotations:

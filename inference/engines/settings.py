@@ -36,7 +36,8 @@ class EMSettings(NamedTuple):
             parameter but a classifier's weights, or scores of compared items, is real-valued.
         epochs: passes over the data; None for 50, and with a network for as many more as make 800 steps of small
             data. Used with minibatches.
-        batch_size: tasks in a minibatch; None for 64 with a network, and for all tasks in every iteration without.
+        batch_size: tasks in a minibatch, all of them where there are fewer; None for 64 with a network, and for all
+            tasks in every iteration without.
         network_rate: Adam's learning rate of a network's weights. Used with a network.
         weight_decay: :math:`\lambda` of the penalty :math:`\frac{\lambda}{2} \|w\|^2` of a classifier's weights
             :math:`w`, beside the mean negative log-joint of the tasks, as in PyTorch's Adam. Used with minibatches,
@@ -92,7 +93,7 @@ class SVISettings(NamedTuple):
         guide: ``"normal"`` (mean field), ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"`` (a point, the
             posterior's mode in unconstrained space), or a class of NumPyro's automatic guides; with
             ``backend="pyro"`` of Pyro's.
-        batch_size: tasks in a minibatch; None takes all of them in every step.
+        batch_size: tasks in a minibatch, all of them where there are fewer; None takes all of them in every step.
         particles: draws of the guide that a step averages over. Used where the guide is not a point.
         draws: draws of the fitted guide to keep. Used where the guide is not a point, of which one draw is kept.
         tolerance: share of the loss by which its last tenth may lie under the tenth before without a warning.

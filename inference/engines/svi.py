@@ -253,7 +253,7 @@ def _is_whole(data: Annotations | Source, settings: SVISettings) -> bool:
     return (
         isinstance(data, Annotations)
         and not isinstance(data, ShardedAnnotations)
-        and settings.batch_size in (None, data.n_tasks)
+        and minibatch_size(settings, data) is None
     )
 
 
@@ -464,17 +464,9 @@ def _source(model: Model, annotations: Annotations, settings: SVISettings) -> In
 
 
 def minibatch_size(settings: SVISettings, annotations: Annotations) -> int | None:
-    """Return the number of tasks in a minibatch; None where each step takes all of them.
-
-    Raises:
-        ValueError: there are fewer tasks.
-    """
-    size, n_tasks = settings.batch_size, annotations.n_tasks
-    if size is None or size == n_tasks:
-        return None
-    if not 0 < size < n_tasks:
-        raise ValueError(f"batch_size={size}: there are {n_tasks} tasks; give 1 to that many, or None")
-    return size
+    """Return the number of tasks in a minibatch; None where each step takes all of them, as where there are no more."""
+    size = settings.batch_size
+    return None if size is None or size >= annotations.n_tasks else size
 
 
 def by_task(model: Model, annotations: Annotations) -> list[str]:

@@ -295,7 +295,7 @@ def bad_inputs():
         ),
         "another engine": (ok, ["--set", "draws=50"], ["--set draws=50: draws belongs to svi and nuts, not to em"]),
         "concentration": (ok, ["--set", "diagonal=0"], ["diagonal=0", "number above 0"]),
-        "batch": (ok, ["--method", "svi", "--set", "batch_size=9"], ["batch_size=9", "there are 2 tasks"]),
+        "batch": (ok, ["--method", "svi", "--set", "batch_size=0"], ["batch_size=0", "a whole number from 1"]),
         "own option": (ok, ["--set", "seed=3"], ["seed has an option of its own, --seed"]),
         "python only": (ok, ["--set", "truth_prior=3"], ["truth_prior can only be given in Python", "uniform"]),
         "repeats": (ok, ["--repeats", "frist"], ["'frist'", "did you mean 'first'?"]),

@@ -109,8 +109,14 @@ def test_the_same_seed_gives_the_same_draws(ragged):
 def test_unfit_options_are_refused(ragged):
     with pytest.raises(UnknownNameError, match="normal"):
         fit("dawid_skene", ragged, method="svi", guide="norml", progress=False)
-    with pytest.raises(ValueError, match="there are 12 tasks; give 1 to that many"):
-        fit("dawid_skene", ragged, method="svi", batch_size=13, progress=False)
+    with pytest.raises(ValueError, match="batch_size=0: a whole number from 1"):
+        fit("dawid_skene", ragged, method="svi", batch_size=0, progress=False)
+
+
+def test_a_minibatch_larger_than_the_data_is_all_of_them(ragged):
+    sizes = (12, 13)
+    whole, larger = (fit("dawid_skene", ragged, method="svi", batch_size=n, progress=False) for n in sizes)
+    np.testing.assert_array_equal(whole.posterior, larger.posterior)
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")

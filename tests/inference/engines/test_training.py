@@ -215,24 +215,21 @@ def test_tables_alone_may_be_trained_in_minibatches_which_are_ems_iterations(sep
     np.testing.assert_allclose(parts.history, whole.history, rtol=1e-4)
 
 
+def test_a_batch_larger_than_the_data_is_all_of_them(separable):
+    parts = [
+        cp.fit("dawid_skene", separable, classifier=CALM, epochs=3, batch_size=size, progress=False)
+        for size in (150, 512)
+    ]
+    np.testing.assert_array_equal(parts[0].posterior, parts[1].posterior)
+    assert parts[1].outcome.facts["steps"] == 3
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 151}, "batch_size=151: there are 150 tasks; give 1 to that many, or None"),
-        ({"batch_size": 0}, "batch_size=0: there are 150 tasks"),
-        ({"batch_size": 2.5}, "batch_size=2.5: there are 150 tasks"),
+        ({"batch_size": 0}, "batch_size=0: a whole number from 1"),
+        ({"batch_size": 2.5}, "batch_size=2.5: a whole number from 1"),
         ({"held_out": 1.0}, "held_out=1.0: a finite number from 0 and below 1"),
-    ],
-)
-def test_sizes_and_shares_that_cannot_be_are_refused(separable, options, message):
-    with pytest.raises(ValueError, match=message):
-        training.run(model_of(CALM), separable, {}, jax.random.key(0), EMSettings(**options), lambda *_: None)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"batch_size": 151}, "batch_size=151: there are 150 tasks"),
         ({"epochs": 0}, "epochs=0: a whole number from 1"),
         ({"network_rate": -1e-3}, "network_rate=-0.001: a finite number from 0"),
     ],

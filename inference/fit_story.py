@@ -493,6 +493,9 @@ ARGUMENTS = [name for name in inspect.signature(fit_story).parameters if name no
 ARGUMENTS += ["checkpoint", "every", "resume"]
 """Of :func:`crowdppl.fit`, which a misspelt option may be."""
 
+OPTIONS_ELSEWHERE = {"warm_start": "warmup", "random_state": "seed", "n_init": "restarts"}
+"""Names of options and arguments elsewhere."""
+
 
 def split_options(
     options: Mapping[str, Any], story: Story, engine: Engine, of_torch: tuple[str, ...]
@@ -530,5 +533,5 @@ def split_options(
             )
         else:
             there = sorted(known | set(engine.settings._fields) | set(of_torch))
-            raise unknown_name("option", name, there, others=ARGUMENTS)
+            raise unknown_name("option", name, there, others=ARGUMENTS, meant=OPTIONS_ELSEWHERE.get(name))
     return hyperparameters, engine.checked(settings), for_torch

@@ -72,7 +72,17 @@ def test_engines_are_known_by_what_they_are_called_elsewhere(name, engine):
         cp.fit("dawid_skene", cp.load_dataset("anesthesia"), method=name)
 
 
-@pytest.mark.parametrize(("name", "meant"), [("methd", "method"), ("sed", "seed"), ("chekpoint", "checkpoint")])
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("methd", "method"),
+        ("sed", "seed"),
+        ("chekpoint", "checkpoint"),
+        ("warm_start", "warmup"),
+        ("random_state", "seed"),
+        ("n_init", "restarts"),
+    ],
+)
 def test_a_misspelt_argument_of_fit_is_told_from_an_option(name, meant):
     with pytest.raises(UnknownNameError, match=f"unknown option '{name}'; did you mean '{meant}'"):
         cp.fit("dawid_skene", cp.load_dataset("anesthesia"), **{name: "em"})

@@ -39,6 +39,7 @@ def plot_agreement(agreement: Agreement, *, ax: Axes | None = None) -> Axes:
     at = range(len(table))
     ax = new_axes(ax, 6.2, 1.4 + 0.36 * len(table))
     if "expected" in table:
+        ax.use_sticky_edges = False  # else the axis ends where the first band begins
         ax.barh(
             at, table["expected_high"] - table["expected_low"], left=table["expected_low"], height=0.5, color=faint(),
             alpha=0.5, label="of annotations that the story writes again",

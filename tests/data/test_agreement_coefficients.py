@@ -118,6 +118,7 @@ def test_a_fit_says_when_the_shares_of_classes_make_kappa_small(skewed):
     drawn = {label.get_text(): line for label, line in zip(ax.get_yticklabels(), ax.get_yticks(), strict=True)}
     points = ax.collections[1].get_offsets()
     assert points[int(drawn["Fleiss' kappa"])][0] == pytest.approx(kappa["estimate"])
+    assert ax.get_xlim()[0] < found.table["expected_low"].min()  # so that no band looks cut
 
 
 def test_groups_of_tasks_have_the_figures_of_their_tasks_alone(skewed):

@@ -66,7 +66,7 @@ BEFORE = re.compile(
 
 
 FEWER = "tens (label // 10) or truth_classes=['low', 'high'] make fewer classes of them"
-"""What to do about many scores, of which most pairs of a class and another are never seen."""
+"""Advice on many scores, of which most pairs of a class and another are never seen."""
 
 
 def tell_classes(classes: Ids) -> None:

@@ -35,7 +35,7 @@ class SmoothPrevalence(ClassPrior):
         s_m &= (\tau u_1 + c_m - \bar c) / (K - 1) & (K - 1) \\
         \rho_k &\propto \exp\left(s_1 + \dots + s_{k-1}\right) & (K)
 
-    A middle class that everybody overuses then does not take the tasks of its neighbours: that its share stands out
+    A middle class that everybody overuses then does not take the tasks of its neighbours: that its share differs
     from theirs costs, the more the smaller :math:`\sigma` is, and that workers put its neighbours into it does not.
     Shares that fall or rise from one end to the other cost hardly anything, by :math:`\tau` = :data:`TREND`. With
     thousands of tasks these decide whatever the scale is. Where several questions are asked about tasks, each has

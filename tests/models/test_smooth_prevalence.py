@@ -78,7 +78,7 @@ def test_a_middle_class_that_everybody_overuses_does_not_swallow_its_neighbours(
     assert np.mean(distance["smooth"]) < np.mean(distance["free"])
 
 
-def test_the_larger_the_scale_the_more_a_class_stands_out(overused):
+def test_the_larger_the_scale_the_more_a_class_differs_from_its_neighbours(overused):
     steps = [
         np.abs(np.diff(np.log(fit.derived["prevalence"].values), n=2)).max()
         for scale in (0.1, 1.0, 10.0)
@@ -102,8 +102,8 @@ def test_every_engine_keeps_it_and_so_does_a_folder(method, overused, tmp_path):
 
 
 @pytest.mark.parametrize("n_classes", [3, 5, 7])
-def test_shares_that_fall_evenly_cost_as_much_as_those_that_rise_and_less_than_one_that_stands_out(n_classes):
-    """By the density of the slopes that give log-shares: of a line by its slope alone, of a class by each bend."""
+def test_shares_that_fall_evenly_cost_as_much_as_those_that_rise_and_less_than_a_peak(n_classes):
+    """By the density of the slopes that give log-shares: of a line by its slope alone, of a peak by each bend."""
     annotations = cp.Annotations.from_frame(
         pd.DataFrame({"task": range(n_classes), "worker": 0, "label": range(n_classes)}), ordered=[*range(n_classes)]
     )
@@ -120,11 +120,11 @@ def test_shares_that_fall_evenly_cost_as_much_as_those_that_rise_and_less_than_o
     middle[n_classes // 2] = 1.0
     cost = {
         name: 0.5 * (np.linalg.solve(of_step.T, target) ** 2).sum()
-        for name, target in {"falls": line, "rises": -line, "stands out": np.diff(middle)}.items()
+        for name, target in {"falls": line, "rises": -line, "peak": np.diff(middle)}.items()
     }
     np.testing.assert_allclose(cost["falls"], cost["rises"], rtol=1e-4)
     np.testing.assert_allclose(cost["falls"], 0.5 * (0.5 * (n_classes - 1) / TREND) ** 2, rtol=1e-4)
-    assert cost["stands out"] > 5 * cost["falls"]
+    assert cost["peak"] > 5 * cost["falls"]
 
 
 def test_each_question_has_its_own():

@@ -279,7 +279,7 @@ def held_to(module, sites, story, options, annotations, parameters, expected, sl
             value.copy_(torch.as_tensor(parameters[sites[name]].T))
     model = Model(KNOWN_STORIES[story], {**options, "truth_prior": prior_of(module)})
     ours = {n: torch.tensor(v) for n, v in parameters.items() if not n.startswith("classifier.")}
-    features = torch.as_tensor(annotations.features)
+    features = torch.as_tensor(np.asarray(annotations.features, dtype=float))  # which are kept as float32
     for elbo, make in ((TraceEnum_ELBO(max_plate_nesting=NESTING), in_pyro), (Trace_ELBO(), marginal_in_pyro)):
         log_prior = torch.log_softmax(module(features), -1)
         loss = elbo.differentiable_loss(at(make(model), ours), no_guide, annotations, log_prior)

@@ -360,7 +360,7 @@ class Annotations(Constructors):
 
     @property
     def label_as_shown(self) -> np.ndarray:
-        """Return each row's label, of the sides as the row showed them, shape (A,)."""
+        """The label of each row, of the sides as the row showed them, shape (A,)."""
         label = np.asarray(self.label)
         if self.mirrored is None:
             return label

@@ -87,7 +87,7 @@ def auto_with_gold(
     )
     is_usual = stories is None and annotations.named and not annotations.scored
     chosen = story_set(stories, annotations) | (GOLD_SET if is_usual else {})
-    for name in alone.members.keys() - chosen.keys():  # found in these annotations
+    for name in [name for name in alone.members if name not in chosen]:  # found in these annotations
         families = alone.members[name].model.hyperparameters["worker_families"]
         chosen[name] = DEFAULT_SET[SHARED] | {"worker_families": families}
     judged, left_out = dict(alone.members), dict(alone.left_out) if alone.members else {}

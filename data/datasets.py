@@ -1,8 +1,8 @@
 """Datasets by name: those in the package, and every folder under $CROWDPPL_DATA.
 
-A folder holds `annotations.csv` (task, worker, label) or `counts.npz` (counts (N, K), classes, truth). It may
-hold `truth.csv` (task, label) and `features.npz` (task, x and, for held-out tasks, x_valid, y_valid, x_test,
-y_test). The label "abstain" in `annotations.csv` is an annotation that is no class. Both tables have a column
+A folder holds `annotations.csv` (task, worker, label) or `counts.npz` (counts (N, K), classes, truth; tasks are numbers
+from 0). It may hold `truth.csv` (task, label) and `features.npz` (task, x and, for held-out tasks, x_valid, y_valid,
+x_test, y_test). The label "abstain" in `annotations.csv` is an annotation that is no class. Both tables have a column
 question where several are asked about each task; true labels that are means of scores are no gold labels.
 """
 
@@ -92,10 +92,15 @@ def load_dataset(name: str, **options: Any) -> Annotations:
         defaults = {"gold": truth, "tasks": pd.unique(tasks), "classes": classes[classes != ABSTAIN]}
     if (table["label"] == ABSTAIN).any():
         defaults["abstain"] = [ABSTAIN]
-    if (folder / "features.npz").exists():
-        with np.load(folder / "features.npz") as arrays:
-            defaults["features"] = dict(zip(arrays["task"].tolist(), arrays["x"], strict=True))
-    return Annotations.from_frame(table, **(defaults | options))
+    return Annotations.from_frame(table, **(defaults | _features(folder) | options))
+
+
+def _features(folder: Path) -> dict[str, Any]:
+    """Return the argument that gives each task its features, where the folder has them."""
+    if not (folder / "features.npz").exists():
+        return {}
+    with np.load(folder / "features.npz") as arrays:
+        return {"features": dict(zip(arrays["task"].tolist(), arrays["x"], strict=True))}
 
 
 def _has_means(truth: Path) -> bool:
@@ -169,15 +174,10 @@ def _summary(folder: Path) -> dict[str, Any]:
         with np.load(folder / "counts.npz") as arrays:
             counts, gold = arrays["counts"], len(arrays["truth"]) if "truth" in arrays.files else 0
         n_tasks, n_classes = counts.shape
-        sizes = {
-            "tasks": n_tasks,
-            "workers": 0,
-            "classes": n_classes,
-            "annotations": int(counts.sum()),
-            "gold": gold,
-        }
-        return {"name": folder.name, "where": str(folder), **sizes, "features": ""}
-    facts = {"name": folder.name, "where": str(folder), **_count(pd.read_csv(folder / "annotations.csv"))}
+        sizes = {"tasks": n_tasks, "workers": 0, "classes": n_classes, "annotations": int(counts.sum()), "gold": gold}
+        facts = {"name": folder.name, "where": str(folder), **sizes, "features": ""}
+    else:
+        facts = {"name": folder.name, "where": str(folder), **_count(pd.read_csv(folder / "annotations.csv"))}
     if (folder / "truth.csv").exists():
         facts["gold"] = len(pd.read_csv(folder / "truth.csv"))
     if (folder / "features.npz").exists():
@@ -192,7 +192,7 @@ def _from_counts(folder: Path, options: dict[str, Any]) -> Annotations:
         defaults: dict[str, Any] = {"classes": classes}
         if "truth" in arrays.files:
             defaults["gold"] = dict(enumerate(classes[arrays["truth"]].tolist()))
-    return Annotations.from_counts(counts, **(defaults | options))
+    return Annotations.from_counts(counts, **(defaults | _features(folder) | options))
 
 
 def _folders() -> dict[str, Path]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .cifar10 import training_images
 from .common_confusions import (
     IN_EITHER,
     OURS,
@@ -76,6 +78,7 @@ def simulated(
     n_test: int = TEST,
     common_right: float = COMMON,
     each: int = ANNOTATIONS,
+    images: str | None = None,
 ) -> Crowd:
     r"""A crowd by the story itself: :math:`\omega_{ij} = \sigma(u_j \cdot v_i)` of unit vectors.
 
@@ -89,6 +92,7 @@ def simulated(
         n_test: tasks to test the network on.
         common_right: how often a common annotation is right.
         each: annotations of a task, by different workers.
+        images: a folder of CIFAR-10's binary files, whose images of the first classes are the tasks instead.
     """
     import numpy as np
     import pandas as pd
@@ -96,16 +100,19 @@ def simulated(
     from crowdppl import Annotations
 
     rng = np.random.default_rng(seed)
-    centres = rng.normal(0, APART, (CLASSES, FEATURES))
-    truth = rng.integers(CLASSES, size=n_train + n_test)
-    x = (centres[truth] + rng.normal(size=(len(truth), FEATURES))).astype(np.float32)
+    if images is None:
+        centres = rng.normal(0, APART, (CLASSES, FEATURES))
+        truth = rng.integers(CLASSES, size=n_train + n_test)
+        x = (centres[truth] + rng.normal(size=(len(truth), FEATURES))).astype(np.float32)
+    else:
+        x, truth = training_images(Path(images), CLASSES, n_train + n_test)
     partner = np.arange(CLASSES) ^ 1
     common = common_right * np.eye(CLASSES) + (1 - common_right) * np.eye(CLASSES)[partner]
     right = READINGS[reading]
     taken_for = (np.arange(CLASSES) + rng.integers(1, CLASSES, (WORKERS, CLASSES))) % CLASSES
     individual = right * np.eye(CLASSES) + (1 - right) * np.eye(CLASSES)[taken_for]
     workers = rng.normal(size=(WORKERS, EMBEDDING))
-    tasks = x[:n_train] @ rng.normal(size=(FEATURES, EMBEDDING))
+    tasks = x[:n_train].reshape(n_train, -1) @ rng.normal(size=(x[0].size, EMBEDDING))
     workers, tasks = (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True) for vectors in (workers, tasks))
     task = np.repeat(np.arange(n_train), each)
     worker = np.concatenate([rng.choice(WORKERS, each, replace=False) for _ in range(n_train)])
@@ -139,13 +146,21 @@ def cells(seeds: int) -> list[Cell]:
 
 
 def run(reading: str, method: str, seed: int, epochs: int = EPOCHS, **sizes: Any) -> dict[str, Any]:
-    """Train one network and measure it on the test tasks; of CoNAL how near it is to what the crowd was made of."""
+    """Train one network and measure it on the test tasks; of CoNAL how near it is to what the crowd was made of.
+
+    Args:
+        reading: of the individual strength.
+        method: one of :func:`.methods`, or ``"truth known"``.
+        seed: of the crowd and of the network.
+        epochs: of the training.
+        sizes: further arguments of :func:`simulated`; with ``images`` the network is of convolutions.
+    """
     import numpy as np
 
     from crowdppl import Classifier
 
     crowd = simulated(reading, seed, **sizes)
-    network = Classifier("mlp", hidden=(128,), dropout=0.5)
+    network = Classifier("mlp" if crowd.x_test.ndim == 2 else "cnn", hidden=(128,), dropout=0.5)
     training: dict[str, Any] = {"epochs": epochs, "network_rate": 1e-3, "warmup": 1, "embedding": 20}
     fitted = train(method, crowd.annotations, classifier=network, seed=seed, **training)
     found = measured(method, fitted, crowd.x_test, crowd.y_test)
@@ -309,7 +324,7 @@ EXPERIMENT = Experiment(
             "CIFAR-10 with simulated annotators",
             "synthetic data",
             "The images are not among the data that are open here. Nearest: simulated features.",
-            "60,000 images, and hours of a GPU for each seed.",
+            "60,000 images, which run(…, images=FOLDER) of conal_synthetic.py reads, and hours of a GPU for each seed.",
         ),
     ),
 )

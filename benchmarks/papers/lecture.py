@@ -275,7 +275,8 @@ EXPERIMENT = Experiment(
             "Networks on CIFAR-10H's images",
             "the lecture's examples",
             "The images are not among the data that are open here. Nearest: labelme and music, on features.",
-            "60,000 images, and hours of a GPU.",
+            "60,000 images, which python -m benchmarks.papers.cifar10 FOLDER CIFAR10H gives cp.load_dataset, and hours "
+            "of a GPU.",
         ),
     ),
 )

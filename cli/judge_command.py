@@ -37,7 +37,7 @@ def judge(
         options.option(
             "Column of the systems that were judged, which are ranked.",
             "COL",
-            default="of logs, the model that answered",
+            default="of logs, the model that answered; of a table, a column such as model",
             rich_help_panel=options.ANNOTATIONS,
         ),
     ] = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -48,6 +49,15 @@ CONTENT = ("text", "sentence", "image", "document", "question", "input", "prompt
 
 JUDGES = ("judge", "judgemodel", "evaluator", "evaluatormodel", "grader", "gradermodel")
 """Names of workers, as :func:`stem` has them, beside which a column "model" names what they judge."""
+
+SYSTEMS = re.compile(
+    r"((answer|candidate|completion|evaluated|generated|generator|judged|output|policy|response|target|tested)?"
+    r"(model|system))|candidate|generator|policy|assistant|chatbot|bot"
+)
+"""Names, as :func:`stem` has them, of columns that name who gave the answers that are judged."""
+
+BOTH = " | "  # between the parts of a task's name that is made of two columns
+LOOKED_AT = 20  # rows by which the two are found again
 
 COUNTS = re.compile(
     r"counts?|n|(n|num|numberof|count|countof)(votes|labels|annotations|workers)|freq(uency)?|frequencies"
@@ -259,17 +269,46 @@ def told_sides(names: Iterable[str]) -> str:
 
 
 def task_column(table: pd.DataFrame, tasks: Iterable[object]) -> str:
-    """Return the column of a table that names its tasks: by its name, or as the only one that has tasks alone.
+    """Return the column of a table that names its tasks: the only one that has tasks alone, or by its name.
 
     Raises:
         AnnotationError: neither tells.
     """
     names = [str(name) for name in table.columns]
     named = ["task"] if "task" in names else named_for("task", names)
-    found = named if len(named) == 1 else [name for name in columns_with(table, tasks) if not named or name in named]
+    alone = [] if named == ["task"] else columns_with(table, tasks)
+    found = [name for name in alone if name in named] or alone or named
     if len(found) == 1:
         return found[0]
     raise missing_column("task", "task", names, "the table")
+
+
+def names_of_both(table: pd.DataFrame, one: str, other: str) -> pd.Series:
+    """Return names that are made of two columns, for each row; None where either is empty."""
+    names = table[one].astype(str) + BOTH + table[other].astype(str)
+    return names.where(table[[one, other]].notna().all(axis=1))
+
+
+def both_columns(table: pd.DataFrame, tasks: Iterable[object]) -> tuple[str, str] | None:
+    """Return the two columns of a table of whose values its tasks' names are made; None where these are not."""
+    known, first = set(tasks), table.head(LOOKED_AT)
+    if not any(isinstance(task, str) and BOTH in task for task in itertools.islice(known, 1)):
+        return None
+    pairs = itertools.permutations(table.columns, 2)
+    return next((pair for pair in pairs if names_of_both(first, *pair).isin(known).any()), None)
+
+
+def tasks_of_rows(table: pd.DataFrame, tasks: Iterable[object]) -> tuple[pd.Series, str]:
+    """Return the task that each row of a table is of, and the column that names it, or the two that do.
+
+    Raises:
+        AnnotationError: no column tells.
+    """
+    tasks = list(tasks)
+    if (both := both_columns(table, tasks)) is not None:
+        return names_of_both(table, *both), f"columns {both[0]!r} and {both[1]!r}"
+    name = task_column(table, tasks)
+    return table[name], f"column {name!r}"
 
 
 def _text(value: object) -> str:

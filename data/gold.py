@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .column_names import gold_columns, gold_columns_by_content
+from .column_names import BOTH, both_columns, gold_columns, gold_columns_by_content, names_of_both
 from .columns import Column, Where, encode, row_number, type_hint
 from .errors import AnnotationError, warn
 from .excel import EXCEL, read_excel
@@ -226,9 +226,10 @@ def _table(
     if isinstance(gold, str | Path):
         gold, task, label, where = _read(Path(gold), tasks, classes, task, label, question, tell=tell)
     elif is_frame(gold):
-        if asked:
+        if asked or any(BOTH in str(name) for name in tasks_of(tasks)[:1]):
             frame = as_frame(gold, "gold")
-            gold = pd.DataFrame({name: take_column(frame, name, "task", what) for name in frame.columns})
+            table = pd.DataFrame({name: take_column(frame, name, "task", what) for name in frame.columns})
+            gold = _with_one_task(table, tasks, task)
         task, label = _columns_in(as_frame(gold, "gold"), tasks, classes, task, label, question, what, tell=tell)
     if isinstance(tasks, Units) and is_frame(gold):
         gold, where = pairs_in(gold, tasks, task, label, question, what), where if question in gold.columns else None
@@ -249,7 +250,7 @@ def _read(
         )
     what, is_json = f"gold={str(path)!r}", suffix_of(path) in JSON
     if path.suffix.lower() == ".parquet":
-        table = read_parquet_table(path)
+        table = _with_one_task(read_parquet_table(path), tasks, task)
         return table, *_columns_in(table, tasks, classes, task, label, question, what, tell=tell), None
     where: Where
     if suffix_of(path) in EXCEL:
@@ -258,6 +259,7 @@ def _read(
     else:
         table = _json_table(path, task, label) if is_json else read_text_table(path)
         where = row_number if is_json else row_and_line(path)
+    table = _with_one_task(table, tasks, task)
     task, label = _columns_in(table, tasks, classes, task, label, question, what, tell=tell)
     table[task] = _identified(table[task], _by_text(tasks_of(tasks)))
     asked = {str(value): value for value in questions_of(tasks)}
@@ -268,6 +270,14 @@ def _read(
     for name in [label] if label in table else [name for name in table if name in asked.values()]:
         table[name] = _identified(table[name], _by_text(classes))
     return table, task, label, where
+
+
+def _with_one_task(table: pd.DataFrame, tasks: Ids, task: str) -> pd.DataFrame:
+    """Return a table with one column that names its tasks, where their names are made of two of its columns."""
+    both = both_columns(table, tasks_of(tasks))
+    if both is None:
+        return table
+    return table.drop(columns=list(both)).assign(**{task: names_of_both(table, *both)})
 
 
 def _json_table(path: Path, task: str, label: str) -> pd.DataFrame:

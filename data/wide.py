@@ -14,6 +14,7 @@ from .build import Rows, check_counts
 from .column_names import (
     CONTENT,
     NAMES,
+    SYSTEMS,
     are_criteria,
     is_name_of,
     missing_column,
@@ -87,8 +88,10 @@ def wide_roles(
         AnnotationError: the columns may be workers or classes, or are not what they are said to be.
     """
     names = [str(name) for name in table.columns]
-    task = task or _task_column(table)
+    task = task or task_column_of_rows(table)
     known = {stem(name) for name in names if name != task}
+    if task in names and tells_rows(table[task]):
+        known = {name for name in known if not SYSTEMS.fullmatch(name)}  # of whose answers these are
     if columns is None and (known & {*NAMES["worker"], *NAMES["label"]} or len(names) < 3 or task not in names):
         return None
     if task not in names:
@@ -149,7 +152,7 @@ def by_worker_and_question(table: pd.DataFrame) -> Grid | None:
         table: the table.
     """
     names = [str(name) for name in table.columns]
-    task = _task_column(table)
+    task = task_column_of_rows(table)
     for pattern in (
         rf"(?P<worker>{NUMBERED})[ _.:-]+(?P<question>.+)",
         rf"(?P<question>.+)[ _.:-]+(?P<worker>{NUMBERED})",
@@ -313,7 +316,7 @@ def hashed(value: Any) -> Hashable:
     return value if isinstance(value, Hashable) else str(value)
 
 
-def _task_column(table: pd.DataFrame) -> str | None:
+def task_column_of_rows(table: pd.DataFrame) -> str | None:
     """The column of a wide table that names its tasks: by its name, or the first where its values differ.
 
     A column that ends in "id" or "key", and has another value in each row, goes before one that may be the content.

@@ -8,13 +8,17 @@ from typing import Any
 import pandas as pd
 
 from ..column_names import (
+    BOTH,
     CONTENT,
     COUNTS,
     NAMES,
+    SYSTEMS,
     is_identifier,
+    is_name_of,
     likely_columns,
     missing_column,
     named_for,
+    names_of_both,
     one_column,
     plain,
     stem,
@@ -26,6 +30,7 @@ from ..id_text import listing
 from ..questions import MOST_QUESTIONS, QUESTION, names_questions
 from ..text import convert_text
 from ..text_files import suffix_of
+from ..wide import task_column_of_rows
 
 ROLES = tuple(NAMES)
 NEEDED = ("task", "worker", "label")
@@ -152,6 +157,7 @@ def with_task_of_questions(roles: Roles, table: pd.DataFrame, what: str, taken: 
     others = {roles.worker, roles.label, roles.seconds, roles.gold, question, *taken}
     found = [str(name) for name in table.columns if name not in others]
     found = [name for name in found if is_identifier(name) or stem(name) in ASKED_ABOUT]
+    found = [name for name in found if not SYSTEMS.fullmatch(stem(name))]
     known = table[[*found, question, *worker, roles.label]].astype(str).drop_duplicates()
     if len(known) < REPEATED * len(known[[question, *worker]].drop_duplicates()):
         return roles
@@ -201,26 +207,62 @@ def with_questions_of_content(roles: Roles, table: pd.DataFrame) -> tuple[Roles,
     return roles, table, []
 
 
-def with_answers_of_models(roles: Roles, table: pd.DataFrame) -> tuple[Roles, pd.DataFrame, list[str]]:
-    """Return the roles and the table with a task for each answer of a model, where workers judge those of several.
+def with_answers_of_systems(
+    roles: Roles, table: pd.DataFrame, question: str | None = None
+) -> tuple[Roles, pd.DataFrame, list[str]]:
+    """Return the roles and the table with a task for each answer of a system, and the two columns.
 
-    There is then a column "model", by which a worker's rows of a task differ. Without it the roles and the table are
-    as they were, and no columns are returned.
+    There is then a column such as "model", by which a worker's rows of a task, and of a question, differ. Without it
+    the roles and the table are as they were, and no columns are returned.
     """
-    worker = [] if roles.worker is None else [roles.worker]
-    free = [str(name) for name in table.columns if name not in (roles.task, roles.worker, roles.label, roles.gold)]
-    for name in (name for name in free if stem(name) == "model" and worker):
-        known = table[[roles.task, name, *worker]].dropna().astype(str)
-        if known[[roles.task, *worker]].duplicated().any() and not known.duplicated().any():
-            return _of_both(roles, table, name)
-    return roles, table, []
+    if roles.worker is None:
+        return roles, table, []
+    keys = [roles.worker, question] if question else [roles.worker]
+    name = system_column(table, roles.task, keys, (roles.label, roles.gold))
+    return (roles, table, []) if name is None else _of_both(roles, table, name)
+
+
+def system_column(
+    table: pd.DataFrame, task: str, keys: Sequence[str] = (), taken: Collection[str | None] = ()
+) -> str | None:
+    """Return the column of the systems whose answers to a task are judged; None where no such column tells rows apart.
+
+    Args:
+        table: of answers, or of what workers say of them.
+        task: the column of what is answered.
+        keys: columns beside it that name a row: the worker, a question.
+        taken: columns that are something else.
+    """
+    for name in map(str, table.columns):
+        if name in (task, *keys, *taken) or not SYSTEMS.fullmatch(stem(name)):
+            continue
+        known = table[[task, *keys, name]].dropna().astype(str)
+        several = known.drop_duplicates().groupby([task, *keys]).size() > 1
+        if several.mean() > 0.5 or (several.any() and not known.duplicated().any()):
+            return name
+    return None
+
+
+def with_rows_of_answers(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of a row for each system's answer to a task with one column that names it; any other as it is.
+
+    It is one where no column is named as labels or, but for the systems, as workers are.
+    """
+    task = task_column_of_rows(table)
+    name = None if task is None else system_column(table, task)
+    if task is None or name is None:
+        return table
+    others = table.drop(columns=[task, name])
+    if any(is_name_of(str(column), role) for column in others for role in ("worker", "label")):
+        return table
+    others.insert(0, f"{task}{BOTH}{name}", names_of_both(table, task, name))
+    return others
 
 
 def _of_both(roles: Roles, table: pd.DataFrame, name: str) -> tuple[Roles, pd.DataFrame, list[str]]:
     """Return the roles and the table with a task for each pair of a task and a value of a column; and the columns."""
-    both = f"{roles.task} | {name}"
-    of_both = table[roles.task].astype(str) + " | " + table[name].astype(str)
-    table = table.assign(**{both: of_both.where(table[[roles.task, name]].notna().all(axis=1))})
+    both = f"{roles.task}{BOTH}{name}"
+    table = table.assign(**{both: names_of_both(table, roles.task, name)})
     guessed = tuple(dict.fromkeys(["task", *roles.guessed]))
     return replace(roles, task=both, guessed=guessed), table, [roles.task, name]
 

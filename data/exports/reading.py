@@ -50,9 +50,10 @@ from .known_columns import (
     gold_column,
     gold_in,
     left_out,
-    with_answers_of_models,
+    with_answers_of_systems,
     with_questions_of_content,
     with_repeated_content,
+    with_rows_of_answers,
     with_task_of_questions,
 )
 from .llm_judge import ERROR, are_judged_pairs, pairs_judged
@@ -461,6 +462,7 @@ def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
     _refuse_question(what, asked)
     if form := _form_roles(frame, what, asked):
         return _form(frame, form, what, asked)
+    frame = frame if asked.named else with_rows_of_answers(frame)
     may_be_grid = not asked.named and asked.columns is None and asked.question is None
     if may_be_grid and (grid := by_worker_and_question(frame)):
         annotations, said = _long(Table(grid.frame, what, grid.where), replace(asked, question="question"))
@@ -489,8 +491,9 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
         question = question_column(frame, roles.task, taken)
         if asked.task == INFER and question is None and not answers:
             roles, frame, of_task = with_questions_of_content(roles, frame)
-            roles, frame, of_task = (roles, frame, of_task) if of_task else with_answers_of_models(roles, frame)
-            table = replace(table, frame=frame)
+    if asked.task == INFER and not of_task:
+        roles, frame, of_task = with_answers_of_systems(roles, frame, None if answers else question)
+    table = replace(table, frame=frame)
     if answers:
         roles, questions = replace(roles, gold=None), f"a column for each of {len(answers)} questions"
     else:

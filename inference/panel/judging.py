@@ -7,7 +7,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.description import count_text
-from ...data.exports.reading import read
+from ...data.exports.reading import NAMING, read
 from ..findings.constant_workers import constant_workers
 from ..findings.copies import AgreeingGroup, copying_groups, same_groups
 from ..findings.review import spammers
@@ -52,8 +52,8 @@ def judge(
             takes; or a fit.
         gold: known true labels of tasks that were drawn at random, as for :func:`crowdppl.estimate`; None for those
             that the annotations carry.
-        system: what was judged: the system of each task, a mapping or series; or the column of a table that has it. Of
-            logs it is the model that gave the answer.
+        system: what was judged: the system of each task, a mapping or series; or the column of a table that has it. By
+            default the model that gave the answer, of logs and of tables with a column such as "model" or "system".
         positive: of classes without an order, the one whose share is a system's score; by default the one that is
             called C, correct, yes, pass, true or 1, else the last.
         story: as for :func:`crowdppl.fit`, where `source` is no fit.
@@ -62,7 +62,8 @@ def judge(
         interval: mass of the intervals.
         seed: of the fit and of all that is drawn.
         progress: show the fit's progress, and say what was taken for what in a file.
-        **options: further ones of :func:`crowdppl.fit`.
+        **options: further ones of :func:`crowdppl.fit` and, where `source` is a path or table, of
+            :func:`crowdppl.read`, such as ``question=["helpful", "safe"]``.
 
     Raises:
         AnnotationError: no judge is named, no task has two annotations, or gold labels or systems do not fit the tasks.
@@ -76,8 +77,11 @@ def judge(
         ['annotations', 'right', 'right_low']
     """
     checked_tail(interval)
-    is_fit = isinstance(source, Posterior)
-    annotations = source.annotations if is_fit else _annotations(source, tell=progress)
+    if isinstance(source, Posterior | Annotations):
+        annotations = source.annotations if isinstance(source, Posterior) else source
+    else:
+        reading = {name: options.pop(name) for name in list(options) if name in NAMING}
+        annotations = read(source, tell=progress, **reading)
     if not annotations.named:
         raise AnnotationError(
             f"the annotations name no workers, so that no judge can be weighed{_to_rank(annotations)}"
@@ -88,7 +92,7 @@ def judge(
         )
     annotations = annotations if gold is None else annotations.with_gold(gold)
     tasks = systems_of(annotations, system, source)
-    if is_fit:
+    if isinstance(source, Posterior):
         found = Fit.of(source)
     else:
         options = {"copies": "keep"} | options  # every judge is weighed by its own annotations
@@ -124,10 +128,6 @@ def judge(
 def _to_rank(annotations: Annotations) -> str:
     """Return how the items of comparisons are ranked all the same; nothing of other annotations."""
     return "" if annotations.sides is None else "; cp.fit('auto', cp.read(…, preferences=True)) ranks the items"
-
-
-def _annotations(source: Any, *, tell: bool) -> Annotations:
-    return source if isinstance(source, Annotations) else read(source, tell=tell)
 
 
 def _errors(fit: Fit, annotations: Annotations, interval: float, seed: int) -> ErrorCorrelation | None:

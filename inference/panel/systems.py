@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations, Ids
-from ...data.column_names import task_column
+from ...data.column_names import SYSTEMS, stem, tasks_of_rows
 from ...data.exports.eval_logs import answered_by, is_log
 from ...data.exports.opening import PARQUET, files_in, table_of
 from ...data.frames import is_frame, read_parquet_table, read_text_table
@@ -20,6 +20,7 @@ from ..fitted.posterior import Posterior
 
 DRAWS = (200, 1000)  # of labels and of the tasks' weights, at the least and at the most
 NUMBERS = 3e7  # labels in all of these draws, about
+TASKS_EACH = 2  # on average, from which on a column that is named for systems is taken for them
 RIGHT = ("c", "correct", "right", "yes", "pass", "passed", "true", "good", "1")
 """Names of the class that counts, in small letters, where one class alone has such a name."""
 
@@ -30,7 +31,7 @@ def systems_of(annotations: Annotations, system: Any, source: Any) -> dict[Any, 
     Args:
         annotations: of N tasks, or units of a task and a question.
         system: by task, a mapping or series; the name of the column of `source` that has it; None for the model that
-            gave an answer, where `source` is a log of an evaluation.
+            gave an answer, where `source` is a log of an evaluation, or a table with a column of that name.
         source: what the annotations were made of.
 
     Raises:
@@ -39,8 +40,7 @@ def systems_of(annotations: Annotations, system: Any, source: Any) -> dict[Any, 
     """
     tasks = tasks_of(annotations.tasks)
     if system is None:
-        found = {task: answered_by(task) for task in tasks} if _is_of_logs(source) else {}
-        return None if not found or None in found.values() else found
+        return _told_by(source, tasks)
     if isinstance(system, str):
         found = _of_column(source, system, tasks)
     elif isinstance(system, Mapping | pd.Series):
@@ -52,6 +52,24 @@ def systems_of(annotations: Annotations, system: Any, source: Any) -> dict[Any, 
     return found
 
 
+def _told_by(source: Any, tasks: Ids) -> dict[Any, Any] | None:
+    """Return the system of each task by what a log or a column such as "model" says; None where neither does."""
+    if _is_of_logs(source):
+        found = {task: answered_by(task) for task in tasks}
+        return None if None in found.values() else found
+    table = _table_of(source)
+    if table is None:
+        return None
+    for column in map(str, table.columns):
+        if SYSTEMS.fullmatch(stem(column)):
+            of_text = _by_task(table, column, tasks)
+            if of_text.index.is_unique and 1 < of_text.nunique() <= len(of_text) / TASKS_EACH:
+                each = of_text.reindex([str(task) for task in tasks])
+                if each.notna().all():
+                    return dict(zip(tasks, each, strict=True))
+    return None
+
+
 def _is_of_logs(source: Any) -> bool:
     if not isinstance(source, str | Path) or not Path(source).exists():
         return False
@@ -59,30 +77,40 @@ def _is_of_logs(source: Any) -> bool:
     return any(map(is_log, files_in(path) if path.is_dir() else [path]))
 
 
+def _table_of(source: Any) -> pd.DataFrame | None:
+    """The table that annotations were made of; None where it is not here, or is none."""
+    if is_frame(source):
+        return table_of(source)
+    if not isinstance(source, str | Path) or not Path(source).is_file():
+        return None
+    path = Path(source)
+    is_parquet = first_bytes(path, len(PARQUET)) == PARQUET
+    return read_parquet_table(path) if is_parquet else read_text_table(path)
+
+
 def _of_column(source: Any, column: str, tasks: Ids) -> dict[Any, Any]:
     """Return systems by task, from a column of the table that the annotations were made of."""
-    if isinstance(source, str | Path) and Path(source).is_file():
-        path = Path(source)
-        is_parquet = first_bytes(path, len(PARQUET)) == PARQUET
-        table = read_parquet_table(path) if is_parquet else read_text_table(path)
-    elif is_frame(source):
-        table = table_of(source)
-    else:
+    table = _table_of(source)
+    if table is None:
         raise AnnotationError(
-            f"system={column!r} names a column of a table, and the annotations were not read from one here; give "
-            "system={task: system, …}"
+            f"system={column!r} names a column of a table, and the annotations were not read from one here; give the "
+            "table or its path in their place, or system={task: system, …}"
         )
     if column not in table:
         raise AnnotationError(f"system={column!r}: there is no such column; there are {', '.join(map(repr, table))}")
-    name = task_column(table, tasks)
-    rows = table[[name, column]].dropna().drop_duplicates()
-    if (twice := rows[name].duplicated()).any():
+    of_text = _by_task(table, column, tasks)
+    if (twice := of_text.index.duplicated()).any():
         raise AnnotationError(
-            f"system={column!r}: task {rows.loc[twice, name].iloc[0]!r} has two systems; a task is one answer of one "
-            "system"
+            f"system={column!r}: task {of_text.index[twice][0]!r} has two systems; a task is one answer of one system"
         )
-    by_text = dict(zip(rows[name].map(str), rows[column], strict=True))
-    return {task: by_text.get(str(task)) for task in tasks}
+    return {task: of_text.get(str(task)) for task in tasks}
+
+
+def _by_task(table: pd.DataFrame, column: str, tasks: Ids) -> pd.Series:
+    """Return the systems that a column names, by the task as text."""
+    of_row, _ = tasks_of_rows(table, tasks)
+    found = pd.DataFrame({"task": of_row, "system": table[column]}).dropna().drop_duplicates()
+    return found.set_index(found["task"].map(str))["system"]
 
 
 def scores_of_classes(kind: Kind, classes: list[Any], positive: Any = None) -> tuple[np.ndarray, str]:

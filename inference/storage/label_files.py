@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...data.atomic import whole_file, whole_folder
-from ...data.column_names import missing_column, task_column
+from ...data.column_names import missing_column, tasks_of_rows
 from ...data.comparisons import columns_of_tasks
 from ...data.errors import AnnotationError, look_up, warn
 from ...data.exports.gathered import chosen_question
@@ -84,13 +84,14 @@ def _tasks_of(table: pd.DataFrame, task: str | None, known: pd.Index) -> tuple[l
     """The task of each row, and where it stands, for messages."""
     if task is None:
         try:
-            task = task_column(table, known)
+            of_row, where = tasks_of_rows(table, known)
         except AnnotationError:
             index = table.index.tolist()
             counted = isinstance(table.index, pd.RangeIndex) and table.index.name is None
             if counted or not (known.get_indexer(pd.Index(index, dtype=object)) >= 0).any():
                 raise
             return index, "the index"
+        return of_row.tolist(), where
     return table[task].tolist(), f"column {task!r}"
 
 

@@ -416,6 +416,60 @@ def test_a_judge_beside_a_model_is_the_worker_and_each_answer_of_a_model_a_task(
     assert "task 'question_id | model', worker 'judge'" in capsys.readouterr().err
 
 
+def of_systems(name="model", question="question"):
+    """Judgments of three judges on the answers of three systems to 40 questions; the last system is the best."""
+    rng = np.random.default_rng(0)
+    keys = [(f"q{i}", system, judge) for i in range(40) for system in "ABC" for judge in ("gpt", "claude", "me")]
+    table = pd.DataFrame(keys, columns=[question, name, "judge"])
+    score = 2 + table[name].map({"A": 0, "B": 1, "C": 2}) + rng.integers(-1, 2, len(table))
+    return table.assign(score=score)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["model", "system", "model_id", "candidate", "response_model", "Generator Name", "evaluated_system", "targetModel"],
+)
+def test_each_answer_of_a_system_is_a_task_whatever_the_systems_are_called(tmp_path, name):
+    of_systems(name).to_csv(tmp_path / "judged.csv", index=False)
+    found = cp.read(tmp_path / "judged.csv", ordered=True, tell=False)
+    assert found.n_tasks == 120
+    assert list(found.tasks[:2]) == ["q0 | A", "q0 | B"]
+    assert sorted(found.workers) == ["claude", "gpt", "me"]
+
+
+def test_answers_of_systems_have_rows_questions_gold_labels_and_repeats_too(tmp_path):
+    table = of_systems()
+    wide = table.pivot(index=["question", "model"], columns="judge", values="score").reset_index()
+    found = cp.read(wide, ordered=True, tell=False)
+    assert (found.n_tasks, sorted(found.workers)) == (120, ["claude", "gpt", "me"])
+    asked = pd.concat([table.assign(criterion=name) for name in ("helpful", "safe")])
+    found = cp.read(asked, ordered=True, tell=False)
+    assert found.tasks[0] == ("q0 | A", "helpful")
+    assert found.n_tasks == 240
+    both = table.assign(helpful=table["score"], safe=table["score"]).drop(columns="score")
+    assert cp.read(both, question=["helpful", "safe"], ordered=True, tell=False).n_tasks == 240
+    again = cp.read(pd.concat([table, table]), ordered=True, tell=False)
+    assert (again.n_tasks, again.n_annotations) == (120, 720)
+    checked = wide[["question", "model", "me"]].head(7).rename(columns={"me": "label"})
+    checked.to_csv(tmp_path / "gold.csv", index=False)
+    for gold in (checked, tmp_path / "gold.csv"):
+        known = cp.read(table, gold=gold, ordered=True, tell=False)
+        assert (np.asarray(known.gold) >= 0).sum() == 7
+
+
+def test_a_model_that_labels_is_the_worker_where_no_judge_is_named():
+    table = of_systems().groupby(["question", "model"], as_index=False)["score"].first()
+    found = cp.read(table, ordered=True, tell=False)
+    assert (found.n_tasks, list(found.workers)) == (40, ["A", "B", "C"])
+
+
+def test_labels_are_joined_to_a_table_whose_tasks_are_answers_of_systems():
+    table = of_systems()
+    joined = cp.fit("majority_vote", cp.read(table, ordered=True, tell=False)).join(table)
+    assert joined["probability"].notna().all()
+    assert joined.groupby(["question", "model"])["label"].nunique().eq(1).all()
+
+
 def test_a_table_of_rubrics_with_a_column_for_each_is_refused_with_all_of_them(tmp_path):
     rows = [(f"t{i}", worker, i % 5 + 1, "yes", "abc"[i % 3]) for i in range(9) for worker in "xy"]
     table = pd.DataFrame(rows, columns=["task", "worker", "helpful", "safe", "topic"])

@@ -256,16 +256,16 @@ def test_tables_with_a_name_twice_are_refused():
 
 
 def test_what_tells_repeated_annotations_apart_is_named(tmp_path, capsys):
-    """Two candidates' answers to one prompt were one task, and nothing said by what they differ."""
+    """Two variants of an answer to one prompt are one task, as nothing says that they are answers."""
     records = [
-        {"prompt_id": f"q{i}", "candidate": of, "judge": judge, "reason": f"{i}{of}{judge}", "score": (i + j) % 3}
+        {"prompt_id": f"q{i}", "variant": of, "judge": judge, "reason": f"{i}{of}{judge}", "score": (i + j) % 3}
         for i in range(30)
         for of in ("m1", "m2")
         for j, judge in enumerate("abc")
     ]
     assert read(tmp_path / "n.jsonl", lines(records), tell=True).n_tasks == 30
-    assert "repeated by the same worker: 90 annotations, each with another 'candidate'" in capsys.readouterr().err
-    read(tmp_path / "n.jsonl", lines([each for each in records if each["candidate"] == "m1"]), tell=True)
+    assert "repeated by the same worker: 90 annotations, each with another 'variant'" in capsys.readouterr().err
+    read(tmp_path / "n.jsonl", lines([each for each in records if each["variant"] == "m1"]), tell=True)
     assert "repeated by" not in capsys.readouterr().err
 
 

@@ -186,6 +186,33 @@ def test_judges_of_ordered_classes_have_a_bias():
     assert panel.system_score == "expected score"
 
 
+@pytest.mark.parametrize("shape", ["tasks", "answers", "wide", "file", "questions", "answer_id"])
+def test_systems_are_found_by_the_column_that_names_them(shape, tmp_path):
+    """Each of four systems answers each question; of one row in three the task has a name of its own."""
+    rng = np.random.default_rng(0)
+    keys = [(f"q{i}", f"s{k}", f"judge {j}") for i in range(30) for k in range(4) for j in range(3)]
+    table = pd.DataFrame(keys, columns=["question", "system", "judge"])
+    score = table["system"].str[1].astype(int)
+    table["score"] = np.clip(score + rng.integers(0, 2, len(table)), 0, 4)
+    options = {"ordered": True}
+    if shape == "tasks":
+        table["task"] = table.pop("question") + "/" + table["system"]
+    if shape == "answer_id":
+        table["answer_id"] = table["question"] + "/" + table["system"]
+    if shape == "wide":
+        table = table.pivot(index=["question", "system"], columns="judge", values="score").reset_index()
+    if shape == "questions":
+        table["safe"] = table["helpful"] = table.pop("score")
+        options["question"] = ["helpful", "safe"]
+    if shape == "file":
+        table.to_csv(tmp_path / "judged.csv", index=False)
+        table = str(tmp_path / "judged.csv")
+    found = cp.judge(table, story="majority_vote", **options).systems
+    assert list(found.index) == ["s3", "s2", "s1", "s0"]
+    named = cp.judge(table, story="majority_vote", system="system", **options).systems
+    pd.testing.assert_frame_equal(named, found)
+
+
 def test_systems_scores_of_certain_labels_are_means_of_their_values():
     annotations = cp.Annotations.from_matrix(np.repeat([[1], [2], [3], [3]], 3, axis=1), ordered=True)
     fit = cp.fit("majority_vote", annotations, progress=False)

@@ -66,12 +66,23 @@ def no_agreement(of: Labels) -> Iterator[Said]:
     of_each = "" if asked is None else " of each question"
     if found.z >= BY_CHANCE:
         yield Said(f"workers agree on a task hardly more than by chance: {figures}", HELP, values, severity="note")
-    elif (apart := parties(of.annotations).between) < CONTRADICT:
+        return
+    of_pairs = parties(of.annotations)
+    if of_pairs.between < CONTRADICT:
         yield Said(
             "two parties of workers contradict each other, so that workers agree on a task no more than by chance in "
-            f"all: {figures}. Between the parties it is {apart:+.0f} standard deviations; labels follow one of them",
+            f"all: {figures}. Between the parties it is {of_pairs.between:+.0f} standard deviations; labels follow one "
+            "of them",
             HELP,
-            values | {"between": apart},
+            values | {"between": of_pairs.between},
+            severity="note",
+        )
+    elif of_pairs.few >= CLEARLY:
+        yield Said(
+            "few of the workers agree on a task more than by chance, and all others say next to nothing: in all "
+            f"{figures}. The pairs that stand out do so by {of_pairs.few:.1f} standard deviations; labels follow them",
+            HELP,
+            values | {"few": of_pairs.few},
             severity="note",
         )
     elif upper < NO_MORE or by_chance(of.annotations) > PROBABLE:

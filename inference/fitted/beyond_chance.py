@@ -20,15 +20,18 @@ near the mean correlation :math:`\rho` of two workers. Parties who contradict ea
 chance in all, and yet each pair of workers far more, or less. The largest eigenvalue of the matrix of the pairs'
 excesses, each in its standard deviations, is then greater than that of the same annotations in random order of each
 worker's, by z standard deviations once its skewness is taken away, while no entry alone need show it (Baik, Ben Arous &
-Péché 2005). That workers look at no task has then the odds
+Péché 2005). Of a few workers who look among many who do not, it is the other way round: their pairs stand out, and the
+largest eigenvalue is that of the noise of all others. So the one of the matrix whose entries are drawn to 0 by
+:data:`CUT` (soft thresholding; Donoho & Johnstone 1994) has a z of its own, z'. That workers look at no task has then
+the odds
 
 .. math::
 
    \frac{p}{1 - p} \bigg/ \Big( (1 - q) \frac{\int_0^1 N(s; \rho, \sigma) \, d\rho}{N(s; 0, \sigma)}
-   + q \frac{\int_0^{m} N(z; \zeta, 1) \, d\zeta / m}{N(z; 0, 1)} \Big)
+   + \frac{q}{2} \sum_{x \in \{z, z'\}} \frac{\int_0^{m} N(x; \zeta, 1) \, d\zeta / m}{N(x; 0, 1)} \Big)
 
-where p is its probability before the annotations are seen, :data:`BY_CHANCE`, q that of parties among crowds who look,
-:data:`PARTIES`, and m is :data:`FARTHEST`.
+where p is its probability before the annotations are seen, :data:`BY_CHANCE`, q that of parties and of a few workers
+among crowds who look, :data:`PARTIES`, and m is :data:`FARTHEST`.
 """
 
 from typing import NamedTuple
@@ -46,9 +49,10 @@ from .remembered import once
 BY_CHANCE = 0.2  # probability that workers look at no task, before their annotations are seen
 FEWEST = 20  # tasks under which nothing is said
 COMPARED = 400  # workers whose pairs are looked at
-PARTIES = 0.1  # probability that those who look are parties who contradict each other
+PARTIES = 0.1  # probability that those who look are parties who contradict each other, or a few among many
 FARTHEST = 10.0  # standard deviations of parties from chance
-SKEWED = 0.4  # skewness of the largest eigenvalue, of workers who look at no task
+CUT = 2.0  # standard deviations by which pairs are drawn to chance, so that those of a few workers stand out
+SKEWED = np.array([0.4, 0.9])  # skewness of the largest eigenvalue, of workers who look at no task, and after the cut
 SHUFFLES = 100  # orders of the annotations
 LOOKED_AT = 500_000  # annotations; of more a sample of the tasks
 SHUFFLED = 50_000  # of them
@@ -84,10 +88,12 @@ class Parties(NamedTuple):
         z: of the largest eigenvalue of the matrix of the pairs' excesses, above chance.
         between: of the sum of the excesses between the two parties that its eigenvector has, by its sign; negative
             where they contradict each other.
+        few: as z, with each pair drawn to chance by :data:`CUT`; it is high where a few workers of many look.
     """
 
     z: float
     between: float
+    few: float
 
 
 def of_each_question(annotations: Annotations) -> Annotations:
@@ -165,7 +171,8 @@ def by_chance(annotations: Annotations) -> float:
     s, se = found.share, found.share_se
     looked = (1 - PARTIES) * _times_as_likely(s / se, 1 / se)
     if looked < CLEARLY:
-        looked += PARTIES * _times_as_likely(parties(annotations).z, FARTHEST)
+        of_pairs = parties(annotations)
+        looked += PARTIES / 2 * sum(_times_as_likely(z, FARTHEST) for z in (of_pairs.z, of_pairs.few))
     odds = BY_CHANCE / (1 - BY_CHANCE) / max(looked, 1e-300)
     return float(odds / (1 + odds))
 
@@ -217,20 +224,26 @@ def parties(annotations: Annotations) -> Parties:
     variance *= by_pair(np.ones(len(task)))
     scale = np.where(variance > 1e-9, 1 / np.sqrt(np.maximum(variance, 1e-9)), 0.0)
 
-    def found(label: np.ndarray) -> tuple[float, float]:
-        excess = scale * sum(by_pair(column[label] - (own @ column)[worker]) for column in columns.T)
-        if len(most) < BY_LANCZOS or not excess.any():
-            values, vectors = np.linalg.eigh(excess)
+    def largest(matrix: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the largest eigenvalue, and its vector."""
+        if len(most) < BY_LANCZOS or not matrix.any():
+            values, vectors = np.linalg.eigh(matrix)
         else:
-            values, vectors = eigsh(excess, k=1, which="LA", tol=1e-3, v0=np.ones(len(most)))
-        one = vectors[:, -1] > 0
-        return float(values[-1]), float(excess[np.ix_(one, ~one)].sum())
+            values, vectors = eigsh(matrix, k=1, which="LA", tol=1e-3, v0=np.ones(len(most)))
+        return float(values[-1]), vectors[:, -1]
+
+    def found(label: np.ndarray) -> tuple[float, float, float]:
+        excess = scale * sum(by_pair(column[label] - (own @ column)[worker]) for column in columns.T)
+        value, vector = largest(excess)
+        one = vector > 0
+        few, _ = largest(np.sign(excess) * np.maximum(np.abs(excess) - CUT, 0.0))
+        return value, float(excess[np.ix_(one, ~one)].sum()), few
 
     rng = np.random.default_rng(0)
     shuffled = np.array([found(label[np.lexsort((rng.random(len(label)), worker))]) for _ in range(SHUFFLES)])
-    z, between = (found(label) - shuffled.mean(0)) / np.maximum(shuffled.std(0, ddof=1), 1e-9)
-    z = (np.cbrt(SKEWED * z / 2 + 1) - 1) * 6 / SKEWED + SKEWED / 6  # Wilson & Hilferty 1931
-    return Parties(float(z), float(between))
+    apart = (found(label) - shuffled.mean(0)) / np.maximum(shuffled.std(0, ddof=1), 1e-9)
+    z, few = (np.cbrt(SKEWED * apart[[0, 2]] / 2 + 1) - 1) * 6 / SKEWED + SKEWED / 6  # Wilson & Hilferty 1931
+    return Parties(float(z), float(apart[1]), float(few))
 
 
 def sampled(given: FirstAnnotations, n_tasks: int, most: float) -> FirstAnnotations:

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, UNTRUSTWORTHY
+from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, UNTRUSTWORTHY, crowd
+from crowdppl.benchmarks.support.crowd_shapes import drawn as drawn_labels
 from crowdppl.inference.fitted.beyond_chance import agreement, by_chance, parties
 
 
@@ -28,6 +29,7 @@ def test_workers_who_draw_their_annotations_look_at_no_task(shape):
     assert np.mean(found) > 0.6
     assert max(abs(parties(drawn(shape, seed)).z) for seed in range(10)) < 4
     assert max(abs(parties(drawn(shape, seed)).between) for seed in range(10)) < 4
+    assert max(parties(drawn(shape, seed)).few for seed in range(10)) < 3
 
 
 @pytest.mark.parametrize("shape", [name for name in HEALTHY if name != "thin"])
@@ -39,6 +41,32 @@ def test_two_parties_who_agree_no_more_than_by_chance_look():
     assert parties(two_parties()).z > 8
     assert parties(two_parties()).between < -8
     assert by_chance(two_parties()) < 1e-6
+
+
+def three_who_look(seed):
+    """Three workers who are right in 95 of 100 and twenty who guess, seven of whom annotate each of 300 tasks."""
+    rng = np.random.default_rng(seed)
+    accuracy = np.where(np.arange(23) < 3, 0.95, 0.5)
+    return crowd(*drawn_labels(rng, accuracy, n_tasks=300, per_task=7, n_classes=2), 2)
+
+
+def test_a_few_workers_who_look_among_many_who_do_not_are_seen():
+    crowds = [three_who_look(seed).without_gold() for seed in range(6)]
+    assert all(abs(agreement(each).z) < 3 for each in crowds)
+    assert np.median([parties(each).few for each in crowds]) > 3
+    assert np.median([by_chance(each) for each in crowds]) < 0.01
+
+
+def test_an_average_is_nearly_as_sure_of_labels_by_a_few_workers_as_it_is_right():
+    right, sure = [], []
+    for seed in range(3):
+        annotations = three_who_look(seed)
+        fit = cp.fit("auto", annotations.without_gold(), progress=False)
+        right.append(np.mean(fit.posterior.argmax(1) == annotations.gold))
+        sure.append(fit.posterior.max(1).mean())
+        assert [finding.severity for finding in fit.findings if finding.code == "no_agreement"] in ([], ["note"])
+    assert np.mean(right) > 0.75
+    assert np.mean(sure) == pytest.approx(np.mean(right), abs=0.07)  # three standard errors of 900 labels are 0.04
 
 
 def test_parties_are_as_far_from_chance_as_their_largest_eigenvalue_is_from_that_of_shuffled_annotations():

@@ -26,6 +26,7 @@ from .preparing import classes_among, missing_cells, plain_values, refused_label
 from .scan import KINDS, Scan, kind_of
 from .store import Plan, Slice, Store, tell_prepared
 
+AT_ONCE = 2**18  # rows that are counted at once
 SIZES = ("key", "tasks", "rows")
 PACKED = pa.schema([*((name, pa.int64()) for name in SIZES), ("arrays", pa.binary()), ("ids", pa.binary())])
 """Columns of packed batches."""
@@ -66,7 +67,7 @@ class Columns(NamedTuple):
         of_workers: Counter[Any] = Counter()
         of_labels: Counter[Any] = Counter()
         wrong = None
-        for batch in batches:
+        for batch in _of_many_rows(batches):
             columns, out = self.read(batch)
             left_out += out
             rows += len(columns["label"])
@@ -81,6 +82,18 @@ class Columns(NamedTuple):
                 if "worker" in columns:
                     of_workers.update(_totals(columns["worker"], weight))
         return Census(rows, left_out, lacking, kinds, of_workers, of_labels, wrong) if rows + left_out else None
+
+
+def _of_many_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows in batches of about :data:`AT_ONCE`; engines give them by the thousands."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(part.num_rows for part in waiting) >= AT_ONCE:
+            yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+            waiting = []
+    if waiting:
+        yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
 
 
 def _weights(columns: Mapping[str, pa.Array]) -> tuple[np.ndarray, str | None]:
@@ -316,7 +329,7 @@ def pack(scan: Scan, n_rows: Any) -> PackedStore:
     workers = sorted_labels(census.workers)
     how = Packing(columns, _as_arrow(workers) if scan.named else None, _as_arrow(labels), order, n_rows(len(classes)))
     with asked(frame.engine):
-        packed = frame.by(scan.columns["task"], census.rows).map(how.packed, PACKED).kept()
+        packed = frame.by(scan.columns["task"], census.rows).map(how.packed, PACKED).kept(census.rows)
     store = PackedStore(scan, census, packed, classes, kind, order, Ids(workers, what="workers"))
     tell_prepared(scan, store, census.left_out, census.left_out + census.rows)
     return store

@@ -19,6 +19,7 @@ import pyarrow as pa
 T = TypeVar("T")
 Map = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 A_PARTITION = 2**21  # rows at the most, which one process sorts in memory
+A_TASK = 2**24  # rows at the most that a task of Spark adds up, batch by batch
 VALUE = pa.schema({"value": pa.binary()})  # of a partition that is reduced
 
 
@@ -59,8 +60,8 @@ class Partitions(ABC):
         """Return what a function makes of each partition, with the columns of the schema."""
 
     @abstractmethod
-    def kept(self) -> Partitions:
-        """Return the rows computed, and kept where the engine keeps them, in memory or on its disks."""
+    def kept(self, n_rows: int) -> Partitions:
+        """Return what is made of ``n_rows`` rows, computed and kept by the engine, in memory or on its disks."""
 
     @abstractmethod
     def collected(self) -> pa.Table:
@@ -85,7 +86,7 @@ class DaskPartitions(Partitions):
         meta = schema.empty_table().to_pandas()
         return DaskPartitions(self.frame.map_partitions(_mapped, function, schema, meta=meta))
 
-    def kept(self) -> DaskPartitions:
+    def kept(self, n_rows: int) -> DaskPartitions:
         """Return the frame persisted."""
         return DaskPartitions(self.frame.persist())
 
@@ -111,11 +112,8 @@ class SparkPartitions(Partitions):
 
     def by(self, column: str, n_rows: int) -> SparkPartitions:
         """Return the rows shuffled into a few partitions: Spark's 200, each a task of its own, would take longer."""
-        session = self.frame.sparkSession
-        context = getattr(session, "sparkContext", None)
-        slots = context.defaultParallelism if context else int(session.conf.get("spark.sql.shuffle.partitions"))
         quoted = "`{}`".format(column.replace("`", "``"))
-        return SparkPartitions(self.frame.repartition(n_partitions(n_rows, slots), self.frame[quoted]))
+        return SparkPartitions(self.frame.repartition(n_partitions(n_rows, self._slots), self.frame[quoted]))
 
     def map(self, function: Map, schema: pa.Schema) -> SparkPartitions:
         """Return the frame by ``mapInArrow``."""
@@ -123,15 +121,25 @@ class SparkPartitions(Partitions):
 
         return SparkPartitions(self.frame.mapInArrow(function, from_arrow_schema(schema)))
 
-    def kept(self) -> SparkPartitions:
-        """Return the frame persisted, in memory and on the disk, for as long as it is used."""
-        kept = SparkPartitions(self.frame.persist())
+    def kept(self, n_rows: int) -> SparkPartitions:
+        """Return the frame persisted, in memory and on the disk, for as long as it is used.
+
+        It has as few partitions as there are slots, since a task takes longer to start than to add up a few batches.
+        """
+        kept = SparkPartitions(self.frame.coalesce(n_partitions(n_rows, self._slots, A_TASK)).persist())
         weakref.finalize(kept, kept.frame.unpersist).atexit = False
         return kept
 
     def collected(self) -> pa.Table:
         """Return the rows by ``toArrow``."""
         return self.frame.toArrow()
+
+    @property
+    def _slots(self) -> int:
+        """How many tasks run at once; where Spark does not say, how many it shuffles into."""
+        session = self.frame.sparkSession
+        context = getattr(session, "sparkContext", None)
+        return context.defaultParallelism if context else int(session.conf.get("spark.sql.shuffle.partitions"))
 
 
 class RayPartitions(Partitions):
@@ -163,7 +171,7 @@ class RayPartitions(Partitions):
 
         return RayPartitions(self.frame.map_batches(mapped, batch_size=None, batch_format="pyarrow"))
 
-    def kept(self) -> RayPartitions:
+    def kept(self, n_rows: int) -> RayPartitions:
         """Return the Dataset materialised in the object store."""
         return RayPartitions(self.frame.materialize())
 
@@ -190,9 +198,9 @@ def partitions_of(data: object) -> Partitions | None:
     return adapter(data) if hasattr(data, method) and hasattr(data, "columns") else None
 
 
-def n_partitions(n_rows: int, n_slots: int) -> int:
-    """Return how many partitions rows are shuffled into: one for each of the engine's slots, or more of many rows."""
-    return max(n_slots, -(-n_rows // A_PARTITION))
+def n_partitions(n_rows: int, n_slots: int, most: int = A_PARTITION) -> int:
+    """Return how many partitions rows are in: as many for each of the engine's slots, of at most so many rows."""
+    return n_slots * max(1, -(-n_rows // (most * n_slots)))
 
 
 def values_of(partitions: Partitions, function: Callable[[Iterator[pa.RecordBatch]], T | None]) -> list[T]:

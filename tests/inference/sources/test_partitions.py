@@ -273,9 +273,10 @@ def test_memory_decides_how_large_the_batches_are(dask):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "n_slots", "expected"), [(10, 2, 2), (2**21, 1, 1), (2**21 + 1, 1, 2), (10**9, 8, 477)]
+    ("n_rows", "n_slots", "expected"),
+    [(10, 2, 2), (2**21, 1, 1), (2**21 + 1, 1, 2), (2**22 + 1, 2, 4), (10**9, 8, 480)],
 )
-def test_rows_are_shuffled_into_a_partition_for_each_slot_or_more(n_rows, n_slots, expected):
+def test_rows_are_shuffled_into_as_many_partitions_for_each_slot(n_rows, n_slots, expected):
     assert n_partitions(n_rows, n_slots) == expected
 
 

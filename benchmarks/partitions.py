@@ -3,12 +3,13 @@
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 import jax
 import numpy as np
@@ -17,6 +18,7 @@ from streaming import CLASSES, n_workers, simulate
 from support.report import Report
 
 import crowdppl as cp
+from crowdppl.data.partitions import values_of
 from crowdppl.data.store import open_store
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.ready_programs import use_program_cache
@@ -58,7 +60,7 @@ def main(
                 report.note(f"{name} is left out: {error}.")
             prepared[name] = perf_counter() - begun
         passes: dict[str, list[float]] = {name: [] for name in sources}
-        last = {}
+        last, empty = {}, {name: median(empty_passes(source)) for name, source in sources.items()}
         for _ in range(rounds):
             for name, source in sources.items():
                 seconds, last[name] = fitted(model, source, iterations)
@@ -75,6 +77,7 @@ def main(
                 "times the time": median(ratios),
                 "from – to": f"{min(ratios):.2f} – {max(ratios):.2f}",
                 f"at most {MOST:g}": median(ratios) <= MOST,
+                "an empty pass, times": empty[name] / median(passes["streaming"]),
                 "prepare, times": prepared[name] / prepared["streaming"],
                 "log-posterior, relative difference": f"{abs(last[name] / last['streaming'] - 1):.1e}",
             }
@@ -83,8 +86,9 @@ def main(
     report.table(title, table, absolute=["prepare, s", "iteration, s"])
     report.note(
         f"Each row is {rounds} fits of {iterations} iterations, in turn; an iteration is the median of a fit's passes "
-        f"after the first {COMPILING}, in single precision. Dask computes with its threads, Spark in local mode with "
-        f"{os.cpu_count()} threads, each with a Python process; the preparation of Spark starts it."
+        f"after the first {COMPILING}, in single precision; an empty pass counts the batches. Dask computes with its "
+        f"threads, Spark in local mode with {os.cpu_count()} threads, each with a Python process; the preparation of "
+        "Spark starts it."
     )
     if write:
         report.write()
@@ -113,6 +117,22 @@ def of_spark(model: Model, file: Path) -> Files:
     options |= {"spark.ui.showConsoleProgress": "false"}
     session = SparkSession.builder.master(f"local[{os.cpu_count()},4]").config(map=options).getOrCreate()
     return Partitioned(packed_by_its_engine(cp.scan(session.read.parquet(str(file)))), model)
+
+
+def empty_passes(source: Files) -> list[float]:
+    """Seconds of passes in which the engine only counts the packed batches; 0 without an engine."""
+    if not isinstance(source, Partitioned):
+        return [0.0]
+    times = [perf_counter()]
+    for _ in range(3):
+        values_of(source.store.partitions.select(("key",)), n_batches)
+        times.append(perf_counter())
+    return [later - sooner for sooner, later in pairwise(times)]
+
+
+def n_batches(rows: Iterator[Any]) -> int:
+    """The rows of a partition."""
+    return sum(part.num_rows for part in rows)
 
 
 def fitted(model: Model, source: Files, iterations: int) -> tuple[float, float]:

@@ -240,7 +240,9 @@ def _refuse_unused_by_files(settings: EMSettings | SVISettings, step: str) -> No
     in_parts = bool(settings.sweeps)  # 0 is what such a fit has anyway
     if isinstance(settings, SVISettings):
         is_point = svi.is_a_point(settings.guide)
-        unused = unused_by_svi(has_network=False, has_weights=False, is_point=is_point, in_parts=in_parts)
+        unused = unused_by_svi(
+            has_network=False, has_weights=False, is_point=is_point, holds_out=False, in_parts=in_parts
+        )
     else:
         unused = unused_by_em(in_batches=step == STOCHASTIC, has_weights=False, holds_out=False, in_parts=in_parts)
     by_source = {name: reason for name in settings._fields if (reason := Files.refuses(name)) is not None}

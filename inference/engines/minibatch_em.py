@@ -20,7 +20,7 @@ from jax import Array
 from ...data import Annotations
 from ...models.parts.kernels import safe_log
 from ...models.parts.starts import soft_votes
-from ..densities.enumerated import Parameters, density
+from ..densities.enumerated import Parameters, density, log_sum_exp
 from ..densities.model import Model
 from ..densities.programs import compiled
 from ..densities.sites import ParameterSpec, classifier_decides_annotations, parameter_spec
@@ -31,11 +31,13 @@ from .climber import climb
 from .local_steps import Locals, of_tasks, put_back, shared
 from .m_step import tables_mode
 from .outcome import Solution
-from .settings import EPOCHS, EMSettings
+from .settings import EPOCHS, PATIENCE, EMSettings
 
 ADVICE = "lower network_rate, scale the features, or use batch_norm=True"
 BATCH = 64  # tasks, where the user says nothing
 STEPS = 800  # that a network takes at the least then: fewer leave one of a few hundred tasks half trained
+LONGER = 4  # times as many epochs may be made where held-out annotations end the training
+WAITS = 5  # the share of the epochs without LONGER is 1 / WAITS that is waited for a better one
 WARM = 3  # the share of the epochs is 1 / WARM in which a classifier that decides the annotations learns from the votes
 
 
@@ -59,10 +61,10 @@ class Watch(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The epoch after which the held-out annotations were most probable."""
+    """The epoch after which the classifier told most of the held-out annotations."""
 
     training: TrainingState
-    score: Array  # their log-probability
+    score: Array  # of :func:`gain`
     epoch: Array
 
 
@@ -72,7 +74,7 @@ class EpochState(NamedTuple):
     training: TrainingState
     epoch: Array  # epochs made
     watch: Watch
-    score: Array  # log-probability of the held-out annotations; 0 where there are none
+    score: Array  # of the held-out annotations, by :func:`gain`; 0 where there are none
     best: Best | None  # None where nothing is held out
 
 
@@ -86,6 +88,7 @@ class MinibatchEM:
     epochs_key: Array  # random key of the batches and of dropout
     warm: int  # epochs at the start that learn from the soft majority vote
     whole: Annotations | None  # the annotations with those that are held out; None where none are
+    decides: Array | bool  # whether the classifier decides the annotations
 
     moves: ClassVar[str] = "pass"
     most: ClassVar[int] = 1
@@ -120,18 +123,19 @@ class MinibatchEM:
         (training, watch), number = look, state.epoch + 1
         if self.whole is None or state.best is None:
             return EpochState(training, number, watch, state.score, None)
-        score = jnp.asarray(_predicted(self.model, self.whole, like, training), float)
+        parameters = _parameters(self.model, self.whole, training)
+        score = jnp.asarray(gain(self.model, parameters, self.whole, like, self.decides), float)
         new = Best(training, score, number)
         is_better = score > state.best.score
         best = jax.tree.map(lambda a, b: jnp.where(is_better, a, b), new, state.best)
         return EpochState(training, number, watch, score, best)
 
     def finished(self, state: EpochState) -> Array:
-        """Return whether all epochs are made, or the held-out annotations' log-probability has peaked."""
+        """Return whether all epochs are made, or what the classifier tells of held-out annotations has peaked."""
         is_over = state.epoch >= self.settings.passes
         if state.best is None:
             return is_over
-        return is_over | (state.epoch - jnp.maximum(state.best.epoch, self.warm) >= self.settings.patience)
+        return is_over | (state.epoch - jnp.maximum(state.best.epoch, self.warm) >= self.settings.waits)
 
     def n_values(self, state: EpochState) -> Array:
         """Return the number of epochs."""
@@ -156,24 +160,26 @@ def run(
     tell: Callable[[int, str], None],
     keep: Checkpoints = NO_CHECKPOINTS,
 ) -> Solution:
-    """Train from ``parameters`` for ``settings.epochs``, or until the held-out annotations' log-probability has peaked.
+    """Train from ``parameters`` for ``settings.epochs``, or until held-out annotations are told no better.
 
     Raises:
         FloatingPointError: where the loss or the classifier's logits are not finite, with the step.
     """
     size, holds_out = batch_size(annotations, settings), settings.held_out > 0
+    usual = usual_epochs(annotations, settings, has_network=model.has_network)
     settings = with_epochs(annotations, settings, has_network=model.has_network)
     split_key, key = jax.random.split(key)
     source = in_batches(annotations_left(annotations, settings.held_out, split_key) if holds_out else annotations, size)
-    warm = warm_epochs(model, annotations, settings, has_classifier=model.has_weights)
-    climber = MinibatchEM(model, settings, key, warm, annotations if holds_out else None)
+    decides = model.has_weights and classifier_decides_annotations(model, annotations)
+    warm = warm_epochs(settings, usual, decides=decides)
+    climber = MinibatchEM(model, settings, key, warm, annotations if holds_out else None, decides)
     state = climber.init(source, start(model, annotations, parameters, settings))
     state, history = climb(climber, source, state, keep=keep, tell=tell)
     training = state.training if state.best is None else state.best.training
     parameters = _parameters(model, annotations, training)
     history.append(float(_log_posterior(model, annotations, parameters)))
     _refuse_non_finite(history[-1], len(history) - 1)
-    facts = course(history[:-1], annotations, size)
+    facts = course(history[:-1], annotations, size, settings.passes)
     network = model.classifier.network if model.classifier is not None and model.has_network else None
     if isinstance(network, str) and facts["epochs"] == settings.passes:  # a module may come trained
         facts["reach"] = facts["steps"] * settings.network_rate
@@ -181,41 +187,49 @@ def run(
 
 
 def with_epochs(annotations: Annotations, settings: EMSettings, *, has_network: bool) -> EMSettings:
-    """Return the settings with a number of epochs: the user's, or one that gives a network enough steps."""
-    if settings.epochs is not None:
-        return settings
+    """Return the settings with epochs and patience: the user's, or as many as give a network enough steps."""
+    usual = usual_epochs(annotations, settings, has_network=has_network)
+    epochs = usual * (LONGER if settings.held_out > 0 else 1) if settings.epochs is None else settings.epochs
+    patience = max(PATIENCE, usual // WAITS) if settings.patience is None else settings.patience
+    return settings._replace(epochs=epochs, patience=patience)
+
+
+def usual_epochs(annotations: Annotations, settings: EMSettings, *, has_network: bool) -> int:
+    """Return the number of epochs where neither the user nor held-out annotations say how many."""
     n_batches = -(-annotations.n_tasks // batch_size(annotations, settings))
-    return settings._replace(epochs=max(EPOCHS, -(-STEPS // n_batches)) if has_network else EPOCHS)
+    return max(EPOCHS, -(-STEPS // n_batches)) if has_network else EPOCHS
 
 
-def course(history: Sequence[float], annotations: Annotations, size: int) -> dict[str, float]:
+def course(history: Sequence[float], annotations: Annotations, size: int, passes: int) -> dict[str, float]:
     """Return facts of the training: its steps, and by how much an annotation's log-posterior rose in the last quarter.
+
+    The rise is left out where held-out annotations ended the training.
 
     Args:
         history: log-posterior by epoch.
         annotations: the data.
         size: of a minibatch.
+        passes: epochs at the most.
     """
     facts: dict[str, float] = {"epochs": len(history), "steps": len(history) * -(-annotations.n_tasks // size)}
-    if quarter := len(history) // 4:
+    if len(history) == passes and (quarter := passes // 4):
         before, last = (float(np.mean(history[-n * quarter :][:quarter])) for n in (2, 1))
         facts["rise"] = (last - before) / max(annotations.n_annotations, 1)
     return facts
 
 
-def warm_epochs(model: Model, annotations: Annotations, settings: EMSettings, *, has_classifier: bool) -> int:
+def warm_epochs(settings: EMSettings, usual: int, *, decides: bool) -> int:
     """Return the number of epochs at the start that learn from the soft majority vote.
 
     Args:
-        model: the story, in NumPyro.
-        annotations: the data.
         settings: of EM.
-        has_classifier: whether the truth's prior is a classifier that learns.
+        usual: number of epochs by :func:`usual_epochs`; held-out annotations may end the training after fewer.
+        decides: whether a classifier that learns decides the annotations.
     """
     if settings.warmup is not None:
         return settings.warmup
-    decides = has_classifier and classifier_decides_annotations(model, annotations)
-    return max(settings.passes // WARM, 1) if decides else 1
+    passes = settings.passes if settings.held_out == 0 else min(settings.passes, usual)
+    return max(passes // WARM, 1) if decides else 1
 
 
 @compiled
@@ -319,22 +333,42 @@ def batch_size(annotations: Annotations, settings: EMSettings) -> int:
 
 
 def annotations_left(annotations: Annotations, share: float, key: Array) -> Annotations:
-    """Return the annotations with a random share of them taken out: their rows count less."""
-    count = np.ones(len(annotations.task)) if annotations.count is None else np.asarray(annotations.count)
+    """Return the annotations without those to a random share of the tasks, one at the least: their rows count 0."""
+    task = np.asarray(annotations.task)
+    count = np.ones(len(task)) if annotations.count is None else np.asarray(annotations.count)
+    annotated = np.unique(task[count > 0])
+    n_out = min(max(round(share * len(annotated)), 1), len(annotated) - 1)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    out = rng.binomial(count.astype(int), share)
-    return annotations.replace(count=jnp.asarray(count - out, dtype=float))
+    out = np.isin(task, rng.choice(annotated, n_out, replace=False))
+    return annotations.replace(count=jnp.asarray(np.where(out, 0, count), dtype=float))
 
 
 @compiled
-def _predicted(model: Model, annotations: Annotations, seen: Annotations, state: TrainingState) -> Array:
-    r"""Return the log-probability of the held-out annotations given the seen ones.
+def gain(
+    model: Model, parameters: Parameters, annotations: Annotations, seen: Annotations, decides: Array | bool
+) -> Array:
+    r"""Return how much more probable held-out annotations are by a classifier's classes than by their mean.
 
-    It is :math:`\log p(y) - \log p(y_\text{seen})`.
+    It is the sum over the held-out tasks of :math:`\log \sum_k p_k(x_i)\, p(y_i \mid k) - \log \sum_k \bar p_k\,
+    p(y_i \mid k)`, with :math:`\bar p` the mean of :math:`p` over all tasks. Confusion matrices at their mode, of few
+    annotations, call some of those that they have not seen all but impossible, by either. The first term alone is taken
+    where the classifier decides the annotations, so that the matrices are its own, and where there is none.
+
+    Args:
+        model: the story.
+        parameters: of it.
+        annotations: all of them.
+        seen: those that are not held out.
+        decides: whether the classifier decides the annotations.
     """
-    parameters = _parameters(model, annotations, state)
-    whole, part = (density(model, parameters, some).log_likelihood.sum() for some in (annotations, seen))
-    return whole - part
+    whole, part = (density(model, parameters, some) for some in (annotations, seen))
+    told = (whole.log_likelihood - part.log_likelihood).sum()
+    prior = whole.truth_prior
+    if prior.ndim == 1:
+        return told
+    mean = safe_log(jnp.exp(prior).mean(0))
+    by_mean = [log_sum_exp(jnp.where(jnp.isfinite(prior), at.log_joint - prior + mean, prior)) for at in (whole, part)]
+    return told - jnp.where(decides, 0.0, (by_mean[0] - by_mean[1]).sum())
 
 
 @compiled

@@ -13,6 +13,7 @@ from ...data import unknown_name
 from ...data.errors import real_number, truth_value, whole_number
 
 EPOCHS = 50  # where the user says nothing, at the least
+PATIENCE = 10  # epochs, where held-out annotations end the training and the user says nothing
 LARGEST_SEED = 2**63 - 1
 
 
@@ -46,10 +47,12 @@ class EMSettings(NamedTuple):
             majority vote instead of the label posterior; None for one, and for a third of the epochs where the
             classifier decides what workers annotate (as in ``difficulty`` and ``crowd_layer``), since one that has
             learnt nothing would then mute them. Used with minibatches, where the story has such parameters.
-        held_out: share of the annotations that are kept from training: training stops where their log-probability given
-            the other annotations has not risen for ``patience`` epochs, and the best epoch's parameters are kept. 0
-            trains on all annotations for all epochs. Used with minibatches.
-        patience: epochs to wait for a better one. Used with ``held_out``.
+        held_out: share of the tasks whose annotations are kept from training: it stops where the classifier has told no
+            more of them (:func:`.minibatch_em.gain`) for ``patience`` epochs, and the best epoch's parameters are kept;
+            ``epochs`` are then the most that are made, by default four times as many. 0 trains on all annotations for
+            all epochs, which is better on a few hundred tasks (``benchmarks/held_out.py``). Used with minibatches.
+        patience: epochs to wait for a better one; None for ten, or as many as take 160 steps of small data. Used with
+            ``held_out``.
         sweeps: of data augmentation (:mod:`.sweeps`) from the mode and the votes, over whose later half label
             probabilities are averaged (:mod:`.averaged_labels`); 0 gives those at the mode. None takes fifteen where
             there are fewer than thirty annotations for each parameter and they take about a second at the most, or two
@@ -70,13 +73,18 @@ class EMSettings(NamedTuple):
     weight_decay: float = 0.0
     warmup: int | None = None
     held_out: float = 0.0
-    patience: int = 10
+    patience: int | None = None
     sweeps: int | None = None
 
     @property
     def passes(self) -> int:
         """The epochs, or :data:`EPOCHS`."""
         return EPOCHS if self.epochs is None else self.epochs
+
+    @property
+    def waits(self) -> int:
+        """The epochs to wait for a better one, or :data:`PATIENCE`."""
+        return PATIENCE if self.patience is None else self.patience
 
 
 class SVISettings(NamedTuple):
@@ -85,11 +93,13 @@ class SVISettings(NamedTuple):
     Args:
         max_iterations: steps of Adam.
         learning_rate: of the first half of the steps; it falls to a tenth of it in the second.
-        network_rate: the same for a classifier's weights that have no prior. Used where there are such weights.
-        weight_decay: of the same weights, as of :class:`EMSettings`, in the EM before and in SVI's own steps. Used
-            where there are such weights.
+        network_rate: of a classifier's weights that have no prior: a network's in the EM before, where they stay, those
+            of a logistic regression in SVI's own steps. Used where there are such weights.
+        weight_decay: of the same weights, as of :class:`EMSettings`. Used where there are such weights.
         epochs: of the EM that finds where a story with a network starts. Used with a network.
         warmup: of the same EM: its epochs that learn from the soft majority vote. Used with a network.
+        held_out: of the same EM, as of :class:`EMSettings`. Used with a network whose weights have no prior.
+        patience: of the same EM. Used with ``held_out``.
         guide: ``"normal"`` (mean field), ``"low_rank"``, ``"multivariate_normal"`` or ``"delta"`` (a point, the
             posterior's mode in unconstrained space), or a class of NumPyro's automatic guides; with
             ``backend="pyro"`` of Pyro's.
@@ -111,6 +121,8 @@ class SVISettings(NamedTuple):
     weight_decay: float = EMSettings().weight_decay
     epochs: int | None = None
     warmup: int | None = None
+    held_out: float = EMSettings().held_out
+    patience: int | None = None
     guide: str | Callable[..., AutoGuide] = "normal"
     batch_size: int | None = None
     particles: int = 1
@@ -246,6 +258,7 @@ def refuse_of_source(refuses: Callable[[str], str | None], **given: Any) -> None
 
 SWEPT = "sweeps take all tasks at once on one device; leave it out, or leave out batch_size and devices, and read "
 SWEPT += "the annotations into memory"
+NOTHING_OUT = "nothing is held out; leave it out, or give held_out, such as held_out=0.1"
 SHRUNK = "the classifier's weights have a prior, which shrinks them; leave it out, or the classifier's prior="
 
 
@@ -280,7 +293,7 @@ def unused_by_em(
     elif has_prior:
         unused["weight_decay"] = SHRUNK
     if not holds_out:
-        unused["patience"] = "nothing is held out; leave it out, or give held_out, such as held_out=0.1"
+        unused["patience"] = NOTHING_OUT
     return unused
 
 
@@ -293,13 +306,16 @@ def unused_at_the_start(*, has_network: bool) -> dict[str, str]:
     return dict.fromkeys(("epochs", "network_rate"), reason)
 
 
-def unused_by_svi(*, has_network: bool, has_weights: bool, is_point: bool, in_parts: bool = False) -> dict[str, str]:
+def unused_by_svi(
+    *, has_network: bool, has_weights: bool, is_point: bool, holds_out: bool, in_parts: bool = False
+) -> dict[str, str]:
     """Options of SVI that a fit does not use, with the reason.
 
     Args:
         has_network: whether the story has a network.
         has_weights: whether it has a classifier's weights without a prior.
         is_point: whether the guide is a point.
+        holds_out: whether annotations are held out.
         in_parts: whether tasks are in minibatches, on several devices or on the disk.
     """
     unused: dict[str, str] = {}
@@ -312,6 +328,11 @@ def unused_by_svi(*, has_network: bool, has_weights: bool, is_point: bool, in_pa
         unused["network_rate"] = "no classifier's weights are without a prior; leave it out, or give a network"
     if not has_weights:
         unused["weight_decay"] = "no classifier's weights are without a prior; leave it out, or give a network"
+    if not (has_network and has_weights):
+        reason = "no network's weights are without a prior; leave it out, or give a network"
+        unused |= dict.fromkeys(("held_out", "patience"), reason)
+    elif not holds_out:
+        unused["patience"] = NOTHING_OUT
     if is_point:
         reason = "the guide is a point, so all its draws are equal; leave it out, or give another guide"
         unused |= dict.fromkeys(("particles", "draws", "sweeps"), reason)

@@ -4,10 +4,11 @@ The engine is a climber (:mod:`.climber`) over NumPyro's immutable ``SVIState``:
 minibatch of them drawn at random, or a batch of files. A batch of whole tasks stands for all of the data: of C batches
 of files, each as likely as the others, the likelihood of one counts C times, so that its bound is the whole bound in
 expectation. The guide starts at EM's solution; over files where a few passes of stochastic EM lead, and memory does not
-grow with the number of tasks.
+grow with the number of tasks. A network's weights without a prior stay where EM in minibatches has led them: thousands
+of steps on all tasks would learn these by heart (``benchmarks/held_out.py``).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -33,6 +34,7 @@ from numpyro.infer.svi import SVIState
 from ...data import Annotations
 from ...data.errors import look_up
 from ...data.sharding import ShardedAnnotations, on_this_host
+from ...models.parts.classifier import PREFIX
 from ..densities import sweeps
 from ..densities.enumerated import Parameters
 from ..densities.marginals import marginal_program
@@ -55,6 +57,9 @@ T = TypeVar("T")
 
 TOGETHER = 100  # steps that share a key
 FEW_LOST, MOST_LOST = 5, 0.01  # steps not taken for a loss that is not finite, by number and share: more are an error
+OF_TRAINING = ("epochs", "network_rate", "weight_decay", "warmup", "held_out", "patience")
+"""Options of the EM that trains a network before."""
+
 FACTORISED = ("normal", "delta")  # guides in which padded tasks and workers can be left out of the loss
 
 GUIDES: dict[str, Callable[..., AutoGuide]] = {
@@ -98,6 +103,7 @@ class SVIClimber:
         model: the story.
         values: where the guide starts.
         weights: of those the ones that are optimised.
+        fixed: of those a network's weights without a prior, and its running statistics.
         rates: of Adam.
         n_steps: steps to take.
         steps_key: random key of minibatches, or of the order of files and of what is drawn of the guide.
@@ -109,6 +115,7 @@ class SVIClimber:
     model: Model
     values: Parameters
     weights: Parameters
+    fixed: Parameters
     rates: Rates
     n_steps: Array | int
     steps_key: Array
@@ -217,10 +224,17 @@ def run(
     names, without_posterior, _ = parameter_names(model, like)
     is_delta = is_a_point(settings.guide)
     weights = without_posterior & set(names)
+    held = held_names(model, weights, without_posterior)
     in_parts = not _is_whole(data, settings)
     refuse_unused(
         settings._replace(sweeps=settings.sweeps or None),  # none is what such a fit has anyway
-        unused_by_svi(has_network=model.has_network, has_weights=bool(weights), is_point=is_delta, in_parts=in_parts),
+        unused_by_svi(
+            has_network=model.has_network,
+            has_weights=bool(weights),
+            is_point=is_delta,
+            holds_out=settings.held_out > 0,
+            in_parts=in_parts,
+        ),
     )
     if settings.particles > 1 and (kept := without_posterior - set(names)):
         raise ValueError(
@@ -229,8 +243,8 @@ def run(
         )
     em_key, init_key, steps_key, draw_key = jax.random.split(key, 4)
     source = _source(model, data, settings) if isinstance(data, Annotations) else data
-    values = _start(model, source, em_key, settings, progress=progress, start=start, keep=keep)
-    climber = climber_of(model, source, values, steps_key, settings, tuple(weights))
+    values, of_network = _start(model, source, em_key, settings, progress=progress, start=start, keep=keep)
+    climber = climber_of(model, source, values, steps_key, settings, tuple(weights - held), tuple(held))
     state = climber.init(source, init_key)
     with progress_bar("SVI", settings.max_iterations, show=progress) as bar:
         state, losses = climb(climber, source, state, keep=keep, tell=bar)
@@ -239,13 +253,26 @@ def run(
         {name: on_this_host(value)[None] for name, value in sampled.items() if name in names}, is_point=is_delta
     )
     fitted |= {name: holder["value"] for name, holder in (state.svi.mutable_state or {}).items()}
+    fitted |= climber.fixed
     fixed = {name: np.asarray(value) for name, value in fitted.items() if name in without_posterior}
-    found = facts(losses)
+    found = {**facts(losses), **of_network}
     whole = data if not in_parts else data.all_of_few(sweeps.FEW_ROWS) if isinstance(data, Files) else None
     if isinstance(whole, Annotations) and settings.sweeps != 0 and not is_point:
         draws, of_sweeps = _swept(model, whole, draws, fixed, draw_key, settings, progress)
         found |= of_sweeps
     return Outcome(draws, fixed, without_gaps(losses), {}, found, is_point)
+
+
+def held_names(model: Model, weights: Collection[str], without_posterior: Collection[str]) -> frozenset[str]:
+    """Return the names of a network's weights without a prior and of its running statistics: SVI leaves them.
+
+    Args:
+        model: the story.
+        weights: names of parameters without a posterior.
+        without_posterior: the same, and of running statistics.
+    """
+    of_network = [name for name in weights if name.startswith(PREFIX)] if model.has_network else []
+    return frozenset(name for name in without_posterior if name.startswith(PREFIX)) if of_network else frozenset()
 
 
 def _is_whole(data: Annotations | Source, settings: SVISettings) -> bool:
@@ -290,19 +317,25 @@ def _start(
     progress: bool,
     start: Parameters | None,
     keep: Checkpoints,
-) -> Parameters:
-    """Return where the guide starts: at EM's solution, over files where stochastic EM leads."""
+) -> tuple[Parameters, Mapping[str, Any]]:
+    """Return where the guide starts, at EM's solution, over files where stochastic EM leads; and facts of a network."""
     before = keep.within("before")
     if isinstance(source, Files):
         few = EMSettings(epochs=online_em.PASSES)
-        return online_em.solve(model, source, key, few, progress=progress, keep=before)[0].parameters
-    given = {name: getattr(settings, name) for name in ("epochs", "network_rate", "weight_decay", "warmup")}
-    of_em = EMSettings(tolerance=1e-5, **given)
-    return em.solve(model, source.like, key, of_em, progress=progress, start=start, keep=before).parameters
+        return online_em.solve(model, source, key, few, progress=progress, keep=before)[0].parameters, {}
+    of_em = EMSettings(tolerance=1e-5, **{name: getattr(settings, name) for name in OF_TRAINING})
+    solution = em.solve(model, source.like, key, of_em, progress=progress, start=start, keep=before)
+    return solution.parameters, solution.facts if model.has_network else {}
 
 
 def climber_of(
-    model: Model, source: Source, values: Parameters, key: Array, settings: SVISettings, weights: Sequence[str] = ()
+    model: Model,
+    source: Source,
+    values: Parameters,
+    key: Array,
+    settings: SVISettings,
+    weights: Sequence[str] = (),
+    held: Sequence[str] = (),
 ) -> SVIClimber:
     """Return the climber from ``values``.
 
@@ -313,6 +346,7 @@ def climber_of(
         key: of the steps.
         settings: of SVI.
         weights: names of the values that are optimised.
+        held: names of those that stay.
     """
     of_files: dict[str, Any] = {}
     if not isinstance(source, InMemory):
@@ -321,6 +355,7 @@ def climber_of(
         model,
         values,
         {name: value for name, value in values.items() if name in weights},
+        {name: value for name, value in values.items() if name in held},
         rates_of(settings, source.n_tasks),
         settings.max_iterations,
         key,
@@ -340,7 +375,7 @@ def _engine(climber: SVIClimber, like: Annotations, batch: Minibatch, key: Array
 
     They keep what they see, which may not outlive a trace.
     """
-    marginal = marginal_program(climber.model, train=True, weight=climber.weight)
+    marginal = marginal_program(climber.model, climber.fixed, train=not climber.fixed, weight=climber.weight)
     own = batch.chosen is not None and bool(by_task(climber.model, like))
     options: dict[str, Any] = {"create_plates": _plate_of_tasks} if own else {}
     guide = guide_of(climber.program.guide, GUIDES)(

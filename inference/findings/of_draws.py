@@ -28,6 +28,7 @@ MOST = 40_000_000  # draws of a parameter to look at; it takes some 20 seconds
 STEADY = 1e-3  # relative change of the log-posterior in the last pass, above which stochastic EM still moves
 APART = 0.05  # mean difference of label probabilities by where sweeps began, over which they have not met
 MANY_DIFFER = 0.25  # share of the decided votes that labels may leave without a word
+TRAINS = ("em", "svi")  # engines whose networks EM in minibatches trains by options of theirs
 STILL_LEARNS = 0.01  # nats an annotation that a network's last quarter of epochs added to the log-posterior
 HARDLY_MOVED = 0.05  # what Adam can have moved a network's weight by, below which it has learnt next to nothing
 ENOUGH_STEPS = 1600  # of a network's training, from which on what is still learnt are single tasks
@@ -100,7 +101,7 @@ def network_still_learns(of: Any) -> Iterator[Said]:
     not said so of a module, which may come trained, nor where held-out annotations ended the training.
     """
     facts = of.outcome.facts
-    if of.method == "em" and 0 < facts.get("reach", 0.0) < HARDLY_MOVED:
+    if of.method in TRAINS and 0 < facts.get("reach", 0.0) < HARDLY_MOVED:
         rate, usual = of.settings["network_rate"], STEPS * EMSettings().network_rate
         more = math.ceil(facts["epochs"] * usual / facts["reach"])
         yield Said(
@@ -110,7 +111,7 @@ def network_still_learns(of: Any) -> Iterator[Said]:
             dict(facts),
         )
         return
-    if of.method != "em" or facts.get("rise", 0.0) <= STILL_LEARNS or facts["steps"] >= ENOUGH_STEPS:
+    if of.method not in TRAINS or facts.get("rise", 0.0) <= STILL_LEARNS or facts["steps"] >= ENOUGH_STEPS:
         return
     more = int(2 * facts["epochs"])
     yield Said(

@@ -35,13 +35,13 @@ from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints, Tree
 from ..engines.outcome import Outcome, as_point
 from ..engines.progress import progress_bar
 from ..engines.settings import EMSettings, SVISettings, refuse_unused, unused_by_svi
-from ..engines.svi import by_task, check_losses, facts, guide_of, makes, minibatch_size, without_gaps
+from ..engines.svi import OF_TRAINING, by_task, check_losses, facts, guide_of, makes, minibatch_size, without_gaps
 from ..sources.memory import InMemory, in_batches
 from . import module_training
 from .dlpack import to_torch
 from .problem import Problem
 from .program import latents_of, log_posterior_at, marginal_in_pyro
-from .steps import Groups, Stepper, noted, restore, snapshot, trainable, went_on
+from .steps import Groups, Stepper, noted, restore, snapshot, went_on
 from .torch_options import TorchOptions, unused_with_optimizer
 
 SCALE = 0.1  # of each normal at the start, as of Pyro's AutoNormal
@@ -113,7 +113,7 @@ def run(
 ) -> Outcome:
     """Fit the guide, and draw from it.
 
-    It starts from EM's solution, with a classifier from where EM in minibatches has led it, which goes on learning.
+    It starts from EM's solution; a module stays where EM in minibatches has led it.
 
     Raises:
         UnknownNameError: for a guide of that name.
@@ -125,18 +125,21 @@ def run(
     has_module = problem.classifier is not None
     refuse_unused(
         settings,
-        unused_by_svi(has_network=has_module, has_weights=has_module, is_point=is_delta)
+        unused_by_svi(
+            has_network=has_module, has_weights=has_module, is_point=is_delta, holds_out=settings.held_out > 0
+        )
         | unused_with_optimizer(problem.options),
     )
     size, names = _batch_size(problem, settings), list(parameter_dims(problem.model, problem.data))
     before = keep.within("before")
     if has_module:
-        given = {name: getattr(settings, name) for name in ("epochs", "network_rate", "weight_decay", "warmup")}
+        given = {name: getattr(settings, name) for name in OF_TRAINING}
         before_svi = replace(problem, options=problem.options._replace(scheduler=None))  # which is of SVI's steps
-        values = module_training.solve(before_svi, key, EMSettings(**given), progress=progress, keep=before).parameters
+        solution = module_training.solve(before_svi, key, EMSettings(**given), progress=progress, keep=before)
     else:
         of_em = EMSettings(tolerance=1e-5)
-        values = em.solve(problem.model, problem.data, key, of_em, progress=progress, keep=before).parameters
+        solution = em.solve(problem.model, problem.data, key, of_em, progress=progress, keep=before)
+    values = solution.parameters
     source = None if size is None else in_batches(problem.data, size)
     program = marginal_in_pyro(problem.model, source=source)
     with pyro.settings.context(module_local_params=True), pyro.get_param_store().scope():
@@ -150,24 +153,26 @@ def run(
         first = next(_batches(problem, source, 0))
         arguments = partial(_arguments, problem)
         with torch.no_grad():
-            guide(*arguments(first, train=False))  # finds its sites
+            guide(*arguments(first))  # finds its sites
             at_start = pyro.poutine.condition(program, data=start)
-            at_start(*arguments(first, train=False))  # and what the story optimises
+            at_start(*arguments(first))  # and what the story optimises
         for name in store:
             store[name] = start[name]
         optimised = dict(store.named_parameters())
         losses = _descend(problem, guide, optimised, source, settings, progress=progress, keep=keep)
         n_draws = 1 if is_delta else settings.draws
         if isinstance(guide, AutoLaplaceApproximation):
-            guide = guide.laplace_approximation(*arguments(first, train=False))
-        draws = _draws(guide, arguments(first, train=False), [n for n in names if n not in optimised], n_draws)
+            guide = guide.laplace_approximation(*arguments(first))
+        draws = _draws(guide, arguments(first), [n for n in names if n not in optimised], n_draws)
         fixed = {name: store[name].detach().cpu().numpy() for name in optimised}
     draws, is_point = as_point(draws, is_point=is_delta)
-    return Outcome(draws, problem.fixed() | fixed, without_gaps(losses), {}, facts(losses), is_point)
+    of_network = solution.facts if has_module else {}
+    return Outcome(draws, problem.fixed() | fixed, without_gaps(losses), {}, {**facts(losses), **of_network}, is_point)
 
 
-def _arguments(problem: Problem, batch: Batch, *, train: bool) -> tuple[Any, Tensor | None, Array | None]:
-    return problem.data, problem.log_prior(batch.inputs, batch.n_tasks, train=train), batch.chosen
+def _arguments(problem: Problem, batch: Batch) -> tuple[Any, Tensor | None, Array | None]:
+    with torch.no_grad():
+        return problem.data, problem.log_prior(batch.inputs, batch.n_tasks, train=False), batch.chosen
 
 
 def _descend(
@@ -182,7 +187,7 @@ def _descend(
 ) -> list[float]:
     """Take the steps, and return the loss before each."""
     module, options = problem.module, problem.options
-    weights: dict[str, Any] = {"params": [*trainable(module), *optimised.values()]}
+    weights: dict[str, Any] = {"params": [*optimised.values()]}
     if options.optimizer is None:
         weights |= {"lr": settings.network_rate, "weight_decay": settings.weight_decay}
     groups: Groups = [{"params": list(guide.parameters()), "lr": settings.learning_rate}, weights]
@@ -206,7 +211,7 @@ def _descend(
     batches = _batches(problem, source, seed, done=len(losses))
     with progress_bar("SVI", settings.max_iterations, show=progress) as tell:
         while len(losses) < settings.max_iterations:
-            arguments = _arguments(problem, next(batches), train=True)
+            arguments = _arguments(problem, next(batches))
             loss = _loss(problem, guide, source, arguments, settings.particles)
             losses.append(float(loss.detach()))
             if np.isfinite(losses[-1]):

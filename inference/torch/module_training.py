@@ -24,7 +24,7 @@ from ...models.parts.starts import soft_votes
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.programs import compiled
-from ..densities.sites import parameter_spec
+from ..densities.sites import classifier_decides_annotations, parameter_spec
 from ..engines import local_steps
 from ..engines.checkpoints import NO_CHECKPOINTS, Checkpoints, Tree, packed, unpacked
 from ..engines.local_steps import Locals, of_tasks, put_back, shared
@@ -34,6 +34,8 @@ from ..engines.minibatch_em import (
     annotations_left,
     batch_size,
     course,
+    gain,
+    usual_epochs,
     votes_with_evidence,
     warm_epochs,
     with_epochs,
@@ -118,7 +120,7 @@ def _train(
     tell: Callable[[int, str], None],
     keep: Checkpoints,
 ) -> tuple[Solution, Weights]:
-    """Train for ``settings.epochs``, or until the held-out annotations' log-probability has peaked."""
+    """Train for ``settings.epochs``, or until held-out annotations are told no better."""
     trainer = Trainer(problem, parameters, key, settings)
     history: list[float] = []
     best, best_score, best_epoch = trainer.state(), -np.inf, 0
@@ -132,18 +134,18 @@ def _train(
         return noted({"at": trainer.state(), "history": history, **of_best}, problem.device)
 
     for number in range(len(history) + 1, settings.passes + 1):
-        if settings.held_out > 0 and number - 1 - max(best_epoch, trainer.warm) >= settings.patience:
+        if settings.held_out > 0 and number - 1 - max(best_epoch, trainer.warm) >= settings.waits:
             break
         history.append(trainer.epoch(number))
         tell(number, f"log-posterior {history[-1]:,.2f}")
-        score = -np.inf if settings.held_out == 0 else trainer.predicted()
+        score = -np.inf if settings.held_out == 0 else trainer.gain()
         if score > best_score or settings.held_out == 0:
             best, best_score, best_epoch = trainer.state(), score, number
         keep.save(MinibatchEM.stage, at, lasting=False)
     keep.save(MinibatchEM.stage, at, lasting=False, final=True)
     trainer.load(best)
-    at_end = trainer.log_densities(problem.data)[1]
-    facts = course(history, problem.data, trainer.size)
+    at_end = trainer.log_posterior()
+    facts = course(history, problem.data, trainer.size, settings.passes)
     return Solution(trainer.parameters, [*history, at_end], facts), snapshot(problem.module)
 
 
@@ -165,7 +167,8 @@ class Trainer:
         held_out, data = settings.held_out, problem.data
         self.seen = data if held_out == 0 else annotations_left(data, held_out, split_key)
         self.source = in_batches(self.seen, self.size)
-        self.warm = warm_epochs(problem.model, data, settings, has_classifier=True)
+        self.decides = classifier_decides_annotations(problem.model, data)
+        self.warm = warm_epochs(settings, usual_epochs(data, settings, has_network=True), decides=self.decides)
         prior: GivenByTorch = problem.model.truth_prior  # type: ignore[assignment]
         model = problem.model
         self.model = Model(model.story, {**model.hyperparameters, "truth_prior": prior.in_logarithms()})
@@ -224,18 +227,16 @@ class Trainer:
             )
         self.stepper.step(loss)
 
-    def predicted(self) -> float:
-        r"""The log-probability of the held-out annotations given the seen ones.
+    def gain(self) -> float:
+        """How much more probable the held-out annotations are by the module's classes than by their mean."""
+        prior = self.problem.with_probabilities().prior
+        data, seen = (annotations.replace(prior=prior) for annotations in (self.problem.data, self.seen))
+        return float(gain(self.problem.model, self.parameters, data, seen, self.decides))
 
-        It is :math:`\log p(y) - \log p(y_\text{seen})`.
-        """
-        return self.log_densities(self.problem.data)[0] - self.log_densities(self.seen)[0]
-
-    def log_densities(self, annotations: Annotations) -> tuple[float, float]:
-        """The log-likelihood of annotations to all tasks, and the log-posterior with the tables in log-odds."""
-        data = annotations.replace(prior=self.problem.with_probabilities().prior)
-        values = _densities(self.problem.model, data, self.parameters)
-        return float(values[0]), float(values[1])
+    def log_posterior(self) -> float:
+        """The log-posterior with the tables in log-odds."""
+        data = self.problem.data.replace(prior=self.problem.with_probabilities().prior)
+        return float(_log_posterior(self.problem.model, data, self.parameters))
 
     def state(self) -> dict[str, Any]:
         """Return the state that a checkpoint saves."""
@@ -274,9 +275,8 @@ def _parameters(
 
 
 @compiled
-def _densities(model: Model, annotations: Annotations, parameters: Parameters) -> tuple[Array, Array]:
-    at = density(model, parameters, annotations)
-    return at.log_likelihood.sum(), at.log_posterior_in_log_odds
+def _log_posterior(model: Model, annotations: Annotations, parameters: Parameters) -> Array:
+    return density(model, parameters, annotations).log_posterior_in_log_odds
 
 
 @compiled

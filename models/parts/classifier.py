@@ -69,7 +69,7 @@ class Classifier(ClassPrior):
 
     Weights are sites named ``classifier.…``: with a prior, which a logistic regression has by default as in Raykar et
     al., sample sites that have a posterior under SVI and NUTS and a mode under EM; else ``numpyro.param`` sites, which
-    EM and SVI optimise and :func:`crowdppl.fit` by NUTS keeps at EM's solution.
+    EM optimises; :func:`crowdppl.fit` by SVI and NUTS keeps a network's at EM's solution.
 
     Args:
         network: ``"logistic"``, ``"mlp"``, ``"cnn"``; any Flax NNX module, of which a copy is kept, to start

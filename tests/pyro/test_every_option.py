@@ -50,6 +50,8 @@ CASES: dict[str, dict[str, tuple[dict, object]]] = {
         "weight_decay": (NETWORK | {"epochs": 2}, 0.1),
         "epochs": (NETWORK, 2),
         "warmup": (NETWORK | {"epochs": 2}, 0),
+        "held_out": (NETWORK | {"epochs": 2}, 0.3),
+        "patience": (NETWORK | {"epochs": 25, "network_rate": 0.1, "held_out": 0.3}, 1),
         "guide": ({}, "low_rank"),
         "batch_size": ({}, 7),
         "particles": ({}, 2),

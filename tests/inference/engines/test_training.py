@@ -169,7 +169,7 @@ def stopped(separable):
     return with_held_out(separable)
 
 
-def test_training_stops_where_held_out_annotations_are_predicted_no_better_and_keeps_that_epoch(separable, stopped):
+def test_training_stops_where_held_out_annotations_are_told_no_better_and_keeps_that_epoch(separable, stopped):
     epochs = len(stopped.history) - 1
     assert epochs < 80
     until_the_best = with_held_out(separable, epochs=epochs - 3, patience=80)
@@ -194,15 +194,33 @@ def test_holding_out_looks_at_no_gold_label(separable, stopped):
         np.testing.assert_array_equal(stopped.posterior, again.posterior)
 
 
-@pytest.mark.parametrize("counted", [False, True])
-def test_about_the_share_asked_for_is_held_out_of_every_row(separable, counted):
-    """750 annotations, or 3,000 in as many rows: within five standard deviations of the binomial."""
-    count = np.full(750, 4.0, dtype="f4") if counted else None
-    seen = training.annotations_left(separable.replace(count=count), 0.3, jax.random.key(0))
+@pytest.mark.parametrize(("share", "n_out"), [(0.3, 45), (1e-6, 1), (0.999, 149)])
+def test_all_annotations_to_the_share_asked_for_of_the_tasks_are_held_out(separable, share, n_out):
+    """One task at the least is held out, and one is left."""
+    count = np.arange(1, 751, dtype="f4")
+    seen = training.annotations_left(separable.replace(count=count), share, jax.random.key(0))
     left = np.asarray(seen.count)
-    total = 3000 if counted else 750
-    assert abs(left.sum() - 0.7 * total) < 5 * np.sqrt(total * 0.3 * 0.7)
-    assert set(left) == ({0, 1, 2, 3, 4} if counted else {0, 1})
+    tasks = np.unique(np.asarray(separable.task)[left == 0])
+    assert len(tasks) == n_out
+    np.testing.assert_array_equal(left, np.where(np.isin(separable.task, tasks), 0, count))
+
+
+def test_the_gain_is_how_much_the_networks_classes_say_of_held_out_annotations_beyond_their_mean(stopped, separable):
+    """By the formula, task for task, at the parameters of a fit."""
+    seen = training.annotations_left(separable, 0.3, jax.random.key(0))
+    at_mode = {name: value[0, 0] for name, value in stopped.outcome.draws.items()}
+    model, parameters = (
+        Model(STORIES["dawid_skene"], {"truth_prior": Classifier("mlp", hidden=(16,))}),
+        at_mode | dict(stopped.outcome.fixed),
+    )
+    p = np.asarray(stopped.predict_proba(separable.features), dtype=float)
+    likelihood = np.ones((150, 3))
+    rows = np.asarray(stopped.outcome.draws["confusion"][0, 0], dtype=float)
+    np.multiply.at(likelihood, np.asarray(separable.task), rows[separable.worker, :, separable.label])
+    out = np.unique(np.asarray(separable.task)[np.asarray(seen.count) == 0])
+    alone, by_mean = np.log((p * likelihood).sum(-1))[out].sum(), np.log(likelihood @ p.mean(0))[out].sum()
+    for decides, expected in ((False, alone - by_mean), (True, alone)):
+        assert float(training.gain(model, parameters, separable, seen, decides)) == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
@@ -279,3 +297,11 @@ def test_stopping_by_held_out_annotations_waits_for_a_network_that_still_learns(
     assert (
         fit.predict_proba(x).argmax(-1) == y
     ).mean() > 0.85  # the vote is right of 0.77, an untrained network of 0.1
+
+
+def test_steps_of_svi_leave_a_networks_weights_where_em_led_them(separable):
+    options = {"method": "svi", "classifier": CALM, "epochs": 3, "draws": 5, "progress": False, "sweeps": 0}
+    few, many = (cp.fit("dawid_skene", separable, max_iterations=n, **options).outcome for n in (1, 30))
+    jax.tree.map(np.testing.assert_array_equal, few.fixed, many.fixed)
+    assert np.abs(few.draws["confusion"].mean(1) - many.draws["confusion"].mean(1)).max() > 0
+    assert "classifier.out.kernel" in few.fixed

@@ -135,17 +135,29 @@ def test_agreement_above_chance_is_counted():
 
 
 @pytest.mark.parametrize(
-    ("story", "warmup", "expected"), [("difficulty", None, 30 // WARM), ("dawid_skene", None, 1), ("difficulty", 4, 4)]
+    ("options", "decides", "expected"),
+    [
+        ({}, True, 30 // WARM),
+        ({}, False, 1),
+        ({"warmup": 4}, True, 4),
+        ({"held_out": 0.1}, True, 15 // WARM),  # of the usual number, which may be fewer
+        ({"held_out": 0.1, "epochs": 9}, True, 9 // WARM),
+    ],
 )
 def test_a_third_of_the_epochs_learns_from_the_votes_where_the_classifier_decides_the_annotations(
-    story, warmup, expected
+    options, decides, expected
 ):
+    assert warm_epochs(EMSettings(**{"epochs": 30, **options}), 15, decides=decides) == expected
+
+
+@pytest.mark.parametrize(("story", "decides"), [("difficulty", True), ("dawid_skene", False)])
+def test_a_classifier_decides_the_annotations_of_some_stories(story, decides):
     from crowdppl.inference.densities.model import Model
+    from crowdppl.inference.densities.sites import classifier_decides_annotations
     from crowdppl.models import STORIES
 
     model = Model(STORIES[story], {"truth_prior": NETWORK})
-    settings = EMSettings(epochs=30, warmup=warmup)
-    assert warm_epochs(model, crowd(n_tasks=60), settings, has_classifier=True) == expected
+    assert classifier_decides_annotations(model, crowd(n_tasks=60)) == decides
 
 
 def many_features(n_features, n_tasks=600, seed=0):

@@ -7,8 +7,8 @@ from picked_findings import findings_of
 
 import crowdppl as cp
 from crowdppl.data import Annotations
-from crowdppl.inference.engines.minibatch_em import STEPS, course, with_epochs
-from crowdppl.inference.engines.settings import EPOCHS, EMSettings
+from crowdppl.inference.engines.minibatch_em import LONGER, STEPS, WAITS, course, with_epochs
+from crowdppl.inference.engines.settings import EPOCHS, PATIENCE, EMSettings
 
 NETWORK = cp.Classifier("mlp")
 
@@ -37,6 +37,8 @@ def right(fit):
         (200, {"batch_size": 200}, True, STEPS),
         (200, {"batch_size": 200}, False, EPOCHS),
         (200, {"epochs": 7}, True, 7),
+        (200, {"epochs": 7, "held_out": 0.1}, True, 7),
+        (200, {"held_out": 0.1}, True, LONGER * STEPS // 4),
     ],
 )
 def test_a_network_takes_enough_steps_where_no_epochs_are_given(n_tasks, options, has_network, epochs):
@@ -44,11 +46,21 @@ def test_a_network_takes_enough_steps_where_no_epochs_are_given(n_tasks, options
     assert with_epochs(rows, EMSettings(**options), has_network=has_network).passes == epochs
 
 
+@pytest.mark.parametrize(
+    ("n_tasks", "options", "patience"),
+    [(200, {}, STEPS // 4 // WAITS), (1000, {}, PATIENCE), (200, {"patience": 3}, 3)],
+)
+def test_a_better_epoch_is_waited_for_for_ten_or_for_a_fifth_of_the_usual_ones(n_tasks, options, patience):
+    rows = Annotations.from_matrix(np.zeros((n_tasks, 2), int), classes=[0, 1])
+    assert with_epochs(rows, EMSettings(held_out=0.1, **options), has_network=True).patience == patience
+
+
 def test_the_course_is_steps_and_the_rise_of_an_annotation_in_the_last_quarter():
     rows = Annotations.from_matrix(np.zeros((10, 2), int), classes=[0, 1])
-    found = course([-9.0, -9.0, -8.0, -8.0, -6.0, -4.0, -2.0, -1.0], rows, 4)
-    assert found == {"epochs": 8, "steps": 24, "rise": (-1.5 - -5.0) / 20}
-    assert course([-9.0], rows, 4) == {"epochs": 1, "steps": 3}
+    history = [-9.0, -9.0, -8.0, -8.0, -6.0, -4.0, -2.0, -1.0]
+    assert course(history, rows, 4, 8) == {"epochs": 8, "steps": 24, "rise": (-1.5 - -5.0) / 20}
+    assert course(history, rows, 4, 9) == {"epochs": 8, "steps": 24}  # held-out annotations ended it
+    assert course([-9.0], rows, 4, 1) == {"epochs": 1, "steps": 3}
 
 
 def test_what_more_steps_would_mend_is_warned_of():
@@ -88,6 +100,14 @@ def test_a_network_whose_steps_cannot_move_its_weights_is_warned_of_however_flat
     mended = cp.fit("dawid_skene", annotations, **options | {"epochs": epochs}, **more)
     assert right(mended) > right(short) + 0.05
     assert not any("hardly" in one.sentence for one in findings_of(mended, "network_still_learns"))
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_a_network_that_em_trained_for_svi_is_warned_of_as_ems_own():
+    few = {"epochs": 2, "max_iterations": 3, "draws": 4, "sweeps": 0}
+    fit = cp.fit("dawid_skene", crowd(2), method="svi", classifier=NETWORK, progress=False, **few)
+    (found,) = findings_of(fit, "network_still_learns")
+    assert found.values["reach"] == pytest.approx(8 * 3e-4)
 
 
 def test_a_module_which_may_come_trained_and_a_story_without_a_network_are_not_said_to_be_hardly_trained():

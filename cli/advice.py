@@ -121,6 +121,7 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         r"\bcp\.next_(gold|annotations|comparisons)\(fit, (n|\d+)\)",
         lambda found: f"crowdppl next-{found[1]} DIR -n {found[2].upper()}",
     ),
+    (r"\bcp\.estimate\(fit, gold\)", "crowdppl estimate DIR GOLD"),
     (r"\bcp\.(\w+)\(fit\b", r"in Python cp.\1(cp.load_fit('DIR')"),
     (r"(?<![\w./])fit\.(?!json\b)([a-z_]+)\b(\([^)]*\))?", r"cp.load_fit('DIR').\1\2 in Python"),
     (

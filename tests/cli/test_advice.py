@@ -90,6 +90,10 @@ from crowdppl.data.kinds import fraction_text
         ("cp.error_correlation(fit, gold) says", "in Python cp.error_correlation(cp.load_fit('DIR'), gold) says"),
         ("--set draws=5: draws belongs to svi", "--set draws=5: draws belongs to svi"),
         (
+            "gold labels of some tasks tell how often: cp.estimate(fit, gold)",
+            "gold labels of some tasks tell how often: crowdppl estimate DIR GOLD",
+        ),
+        (
             "cp.estimate(fit, gold, of='population') has those",
             "crowdppl estimate DIR GOLD --of population has those",
         ),

@@ -8,7 +8,8 @@ a family f have a mean :math:`\mu_f`, anything from 0 to 1, and pairs of differe
 
 .. math:: \log \int \exp\Big(\Pi \Big(\mu m - \frac{\mu^2}{2}\Big)\Big) \, p(\mu) \, d\mu
 
-The labels of a story would not do: a large family has decided them, and agrees no more given what it says.
+The labels of a story would not do: a large family has decided them, and agrees no more given what it says. Of several
+questions a worker's shares of annotations are of each question, and the excess and its precision are sums over them.
 
 Partitions are the cuts of average linkage. They have the probability of a Chinese restaurant process with concentration
 1 before the annotations are seen (Pitman 2006), :math:`P = \prod_f (n_f - 1)! / J!`: it costs what there is to choose
@@ -22,7 +23,8 @@ from scipy.special import gammaln, log_ndtr
 
 from ...data import Annotations
 from ...data.id_text import name_text
-from .beyond_chance import FEWEST
+from ...data.questions import Units
+from .beyond_chance import FEWEST, of_each_question
 from .dependence import given_labels
 from .gold_mix import shares_of_votes
 
@@ -39,9 +41,12 @@ def error_families(annotations: Annotations) -> dict[Hashable, str] | None:
     """Return the family of each worker, by name; None where one mean of all pairs explains it nearly as well.
 
     None also where it cannot be told: of unnamed workers, more than :data:`WORKERS` of them, fewer than twenty tasks,
-    several questions, comparisons, and levels of another truth; and where a fit would be larger than :data:`CELLS`.
+    comparisons, levels of another truth, and workers who are pairs with a question; and where a fit would be larger
+    than :data:`CELLS`. Workers are of one family on all questions.
     """
-    if not annotations.named or annotations.scored or annotations.sides is not None or annotations.question is not None:
+    if not annotations.named or annotations.scored or annotations.sides is not None:
+        return None
+    if isinstance(annotations.workers, Units):
         return None
     given = annotations.of_classes()
     active = np.unique(np.asarray(given.worker))
@@ -77,12 +82,30 @@ def pair_excess(annotations: Annotations, posterior: np.ndarray) -> tuple[np.nda
         annotations: of named workers, without abstentions.
         posterior: label probabilities, ``(N, K)``.
     """
-    task, worker, label, rows = given_labels(annotations, posterior, ROWS)
+    asked, n_workers = of_each_question(annotations), annotations.n_workers
+    owner, question = np.arange(n_workers), np.zeros(n_workers, int)
+    if isinstance(pairs := asked.workers, Units):
+        owner, question = annotations.workers.index_of(pairs.tasks)[pairs.task], pairs.question
+    task, worker, label, rows = given_labels(asked, posterior, ROWS)
+    found = np.zeros((3, n_workers, n_workers))
+    for q in np.unique(question):
+        of_q, at = question == q, question[worker] == q
+        shares = np.zeros((n_workers, *rows.shape[1:]))
+        shares[owner[of_q]] = rows[of_q]
+        found += _of_a_question(task[at], owner[worker[at]], label[at], shares, posterior)
+    excess, variance, most = found
+    return excess, variance, most
+
+
+def _of_a_question(
+    task: np.ndarray, worker: np.ndarray, label: np.ndarray, rows: np.ndarray, posterior: np.ndarray
+) -> np.ndarray:
+    """Return what :func:`pair_excess` does, ``(3, J, J)``, of the annotations whose workers have these shares."""
     of_these, task = np.unique(task, return_inverse=True)
-    n_tasks, n_workers, n_classes = len(of_these), annotations.n_workers, rows.shape[-1]
+    n_tasks, n_workers, n_classes = len(of_these), *rows.shape[:2]
     is_given = np.zeros((n_tasks, n_workers))
     is_given[task, worker] = 1.0
-    excess, variance, most = np.zeros((3, n_workers, n_workers))
+    excess, variance, most = found = np.zeros((3, n_workers, n_workers))
     for k in range(n_classes):
         share, weight = rows[:, k], np.asarray(posterior, float)[of_these, k]
         beyond = np.zeros((n_tasks, n_workers, n_classes))
@@ -93,7 +116,7 @@ def pair_excess(annotations: Annotations, posterior: np.ndarray) -> tuple[np.nda
         variance += n * np.einsum("jxy,iyx->ji", covariance, covariance)
         spread = np.sqrt(np.maximum(1 - (share**2).sum(-1), 0.0))
         most += n * np.outer(spread, spread)
-    return excess, variance, most
+    return found
 
 
 def _cuts(excess: np.ndarray) -> list[np.ndarray]:

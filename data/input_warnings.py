@@ -1,5 +1,6 @@
 """Warnings of likely slips in annotations that can be used: each given once, with the option that mends it."""
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -23,6 +24,9 @@ MISSING = frozenset({
     "unsure", "not sure", "uncertain", "no answer", "unanswered", "not applicable",
 })  # fmt: skip
 """Labels that may stand for none, in small letters."""
+
+SENTINEL = re.compile(r"-?(9+|9*8|88+)")
+"""Numbers, as text, that often stand for no label: 9, 99, 98, -99; and -1, which is one below 0."""
 
 INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))  # hyphens and blanks of no width
 MOST_NAMES = 100_000  # of tasks or workers, among which spellings are looked for
@@ -393,13 +397,35 @@ def _tell_alike(classes: Iterable[Hashable]) -> None:
         )
 
 
-def standing_for_none(classes: Ids) -> list[str]:
-    """Return the names of classes that may stand for no label, and the few words beside the numbers of a scale."""
+def standing_for_none(classes: Ids) -> list[Any]:
+    """Return the classes that may stand for no label: their names, a few words beside numbers, numbers far off."""
     text = [name for name in classes if isinstance(name, str) and not are_digits([name])]
     words = [name for name in text if not _stands_in_more(name)]
     n_numbers = len(classes) - len(text)
     found = [name for name in words if name.strip().casefold() in MISSING]
-    return words if words and n_numbers >= 3 * len(words) else found
+    return [*(words if words and n_numbers >= 3 * len(words) else found), *_far_off(classes)]
+
+
+def _far_off(classes: Iterable[Hashable]) -> list[int]:
+    """Return the whole numbers that are no step of the others' scale.
+
+    Such is -1 below three numbers or more from 0; and a :data:`SENTINEL` beyond two others or more, at more than twice
+    their widest step.
+    """
+    whole = sorted(name for name in classes if type(name) is int)
+    marks = [value for value in whole if value == -1 or SENTINEL.fullmatch(str(value))]
+    scale = [value for value in whole if value not in marks]
+    found: list[int] = []
+    for mark in sorted(marks, key=abs):
+        least = min(abs(value - mark) for value in scale) if scale else 0
+        step = max((after - before for before, after in itertools.pairwise(scale)), default=least)
+        is_below = mark == -1 and len(scale) >= FEWEST_LEVELS and scale[0] >= 0
+        is_beyond = least > 2 * step and not scale[0] <= mark <= scale[-1]
+        if is_below or is_beyond:
+            found.append(mark)
+        else:
+            scale = sorted([*scale, mark])
+    return sorted(found)
 
 
 def _tell_missing(classes: Ids) -> None:

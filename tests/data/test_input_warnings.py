@@ -97,6 +97,40 @@ def test_a_word_beside_the_numbers_of_a_scale_and_a_refusal_are_told(labels):
         Annotations.from_frame(frame.replace({"label": {labels[0]: "good", labels[-1]: "bad"}}))
 
 
+@pytest.mark.parametrize(
+    ("labels", "sentinels"),
+    [
+        ([1, 2, 3, 4, 5, 99], "99"),
+        ([1, 2, 3, 4, 5, -1], "-1"),
+        ([1, 2, 3, 4, 5, 999], "999"),
+        ([*range(11), -1, 99], "-1, 99"),
+        ([1, 2, 3, 98, 99], "98, 99"),
+        ([0, 1, -9], "-9"),
+    ],
+)
+def test_a_number_far_off_a_scale_is_told_with_the_option_for_it(labels, sentinels):
+    """Scores of 99 where an answer could not be read were the best, and decided what is ranked first."""
+    rows = [(f"t{i}", f"w{j}", label) for j in range(2) for i, label in enumerate(labels)]
+    table = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    with pytest.warns(AnnotationWarning, match=rf"^{sentinels} counts? as a? ?class.* give abstain=\[{sentinels}\]$"):
+        Annotations.from_frame(table)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*as a class|.*as classes")
+        kept = Annotations.from_frame(table, abstain=[int(value) for value in sentinels.split(", ")])
+        Annotations.from_frame(table, classes=labels)
+    assert kept.n_classes == len(labels) - len(kept.abstentions)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[-1, 0, 1], [-2, -1, 0, 1], [*range(11)], [7, 8, 9], [*range(0, 101, 10)], [50, 80, 90, 99], [1, 3, 5, 9]],
+)
+def test_a_number_that_is_a_step_of_a_scale_is_not_told_as_none(labels):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*as a class|.*as classes")
+        Annotations.from_frame(frame(*labels))
+
+
 SCORES = ["4", "Score: 4", "4/5", "Rating: 4", "**Score:** 4", "4 out of 5", "5", "Final score: 5", "1"]
 
 

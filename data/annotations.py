@@ -370,6 +370,8 @@ class Annotations(Constructors):
     def replace(self, **changes: Any) -> Annotations:
         """Return the same annotations with some attributes changed; but for features, these are not checked.
 
+        Where each of those that are given is the own one, they are themselves, of which all is known that was found.
+
         Args:
             **changes: attributes by name. Features of tasks, workers and items may have each form that `from_frame`
                 takes; the rows of an array are in the order of `tasks`, `workers` or `items`.
@@ -382,6 +384,9 @@ class Annotations(Constructors):
             if not isinstance(given, jax.core.Tracer):  # whose numbers a compiled function does not know yet
                 noun, plural = FEATURES_OF[name]
                 changes |= features_fields(name, given, changes.get(plural, getattr(self, plural)), noun)
+        own = vars(self)
+        if changes and all(name in own and own[name] is value for name, value in changes.items()):
+            return self
         return dataclasses.replace(self, **changes)
 
     def with_gold(self, gold: Any) -> Annotations:

@@ -34,7 +34,7 @@ from ...data.id_text import name_text
 from ...data.questions import Units
 from ...data.repeats import FirstAnnotations, first_annotations
 from ..engines.finding import Finding
-from .register import Labels, once
+from .register import once
 
 NEARLY = 0.95  # share of a worker's annotations that are one class
 FEWEST = 5  # annotations of a worker who is looked at
@@ -93,6 +93,7 @@ def _asked(annotations: Annotations) -> np.ndarray:
     return np.asarray(annotations.question)[np.asarray(annotations.task)]
 
 
+@once
 def constant_workers(annotations: Annotations) -> ConstantWorkers:
     """Return the workers who give one class whatever the task, and those who do so on one question of several.
 
@@ -205,12 +206,6 @@ def left_out_before(findings: Iterable[Finding], annotations: Annotations) -> Co
             ]
             return ConstantWorkers.of(annotations, found)
     return None
-
-
-@once
-def constant_workers_of(of: Labels) -> ConstantWorkers:
-    """Return the constant workers among a result's annotations."""
-    return constant_workers(of.annotations)
 
 
 def _abstains(annotations: Annotations) -> np.ndarray:

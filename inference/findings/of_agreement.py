@@ -13,7 +13,8 @@ from ..fitted.dependence import excess_agreement
 from ..fitted.error_families import BY_FAMILY
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
-from .constant_workers import MUCH, constant_workers_of
+from .constant_workers import MUCH
+from .constant_workers import constant_workers as workers_of_one_class
 from .copies import copying_groups
 from .facts import listed
 from .of_crowd import HELP, crowd_of, open_question
@@ -196,7 +197,10 @@ def constant_workers(of: Labels) -> Iterator[Said]:
         yield from (Said(each.text, each.remedy, each.values, each.severity) for each in known)
         return
     gone = of.outcome.facts.get("constant_workers") if isinstance(of, Fitted) else None
-    if crowd_of(of) is None or not len((found := constant_workers_of(of) if gone is None else gone).workers):
+    if crowd_of(of) is None:
+        return
+    found = workers_of_one_class(of.annotations) if gone is None else gone
+    if not len(found.workers):
         return
     workers, classes = of.annotations.workers, list(of.annotations.classes)
     names = [workers[j] for j in found.workers.tolist()]

@@ -50,7 +50,7 @@ from ...data.questions import Units
 from ..fitted.beyond_chance import by_chance
 from ..fitted.fitted import Fitted, label_posteriors
 from ..fitted.posterior import Posterior
-from .constant_workers import CHOOSES, NEARLY, constant_workers_of
+from .constant_workers import CHOOSES, NEARLY, constant_workers
 from .facts import listed
 from .look import findings
 from .of_crowd import untold_of_one_class
@@ -220,7 +220,7 @@ def probabilities(of: Posterior) -> np.ndarray:
     tables = expected_counts(given, label, others, by_row=True)
     chooses = _choose(n, tables, shares)
     constant = np.zeros(n_workers, bool)
-    constant[constant_workers_of(of).workers] = True
+    constant[constant_workers(of.annotations).workers] = True
     sums = np.zeros((n_workers, 1 + len(GRID) + len(COARSE)))
     block = max(BLOCK, n_workers)
     for first in range(0, len(label), block):

@@ -69,6 +69,7 @@ def dependence(annotations: Annotations, posterior: np.ndarray) -> float:
     return float(1 / (1 + np.exp(np.clip(at_none - within + np.log(MOST) - np.log(ODDS), -700, 700))))
 
 
+@once_for_labels
 def excess_agreement(annotations: Annotations, posterior: np.ndarray) -> tuple[float, float]:
     """Return the share of the excess of agreement given the labels, and its standard deviation where there is none.
 

@@ -190,3 +190,14 @@ def test_names_cannot_inject_into_the_notebook_table():
     annotations = Annotations.from_matrix(np.array([["<b>", "x"]]))
     assert "<b>'" not in annotations._repr_html_()
     assert "&lt;b&gt;" in annotations._repr_html_()
+
+
+def test_annotations_whose_attributes_are_replaced_by_their_own_are_themselves(crowd):
+    assert crowd.replace(gold=crowd.gold, evidence=None, repeats=crowd.repeats) is crowd
+    assert crowd.replace() is not crowd
+    other = crowd.replace(gold=crowd.gold.copy())
+    assert other is not crowd
+    assert other.gold is not crowd.gold
+    assert crowd.replace(gold=None).gold is None
+    with pytest.raises(TypeError, match="nothing"):
+        crowd.replace(nothing=None)

@@ -7,6 +7,7 @@ from picked_findings import findings_of
 
 import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import constants
+from crowdppl.inference.findings import constant_workers as module
 from crowdppl.inference.findings.constant_workers import constant_workers
 from crowdppl.inference.fitted.workers import are_left_out
 from crowdppl.inference.report.story_sections import quantities
@@ -54,6 +55,17 @@ def test_labels_follow_the_others_where_constant_workers_are_left_out(story, cro
     assert scores.loc[finding.values["workers"]].isna().all(None)  # and not the prior's
     assert scores["accuracy"].notna().sum() == crowd.n_workers - 10
     assert fit.annotations.n_annotations == round(crowd.n_annotations * (1 - finding.values["share"]))
+
+
+def test_they_are_looked_for_once_for_all_fits_of_annotations_and_what_follows_from_these(monkeypatch):
+    looks = []
+    look = module._constant
+    monkeypatch.setattr(module, "_constant", lambda *given: looks.append(given) or look(*given))
+    annotations = cp.simulate("one_coin", n_tasks=40, n_workers=6, seed=0)[0].without_gold()
+    fits = [cp.fit(story, annotations, progress=False) for story in ("one_coin", "dawid_skene")]
+    assert all(fit.annotations is annotations for fit in fits)
+    assert [len(fit.workers) for fit in fits] == [6, 6]
+    assert len(looks) == 1
 
 
 def test_an_average_says_it_once_and_so_does_its_folder(crowd, tmp_path):

@@ -47,6 +47,7 @@ from ...data import Annotations
 from ...data.arrays import cross_counts, expected_counts, midranks
 from ...data.id_text import name_quoted, name_text
 from ...data.questions import Units
+from ..fitted.averaged_labels import are_at_mode
 from ..fitted.beyond_chance import by_chance
 from ..fitted.fitted import Fitted, label_posteriors
 from ..fitted.posterior import Posterior
@@ -282,7 +283,10 @@ def _by_others(of: Posterior, every: Annotations, given: Annotations) -> np.ndar
         return np.asarray(given.kind.votes(np.maximum(votes, 0.0)), float)
     columns = np.ascontiguousarray(of.confusion_draws.mean((0, 1)).swapaxes(1, 2))
     likelihood = given.as_shown(columns[worker, given.label_as_shown])
-    each = [label_posteriors(at).mean(0) if at.outcome.is_point else at.posterior for at, _ in of.weighty]
+    each = [
+        label_posteriors(at).mean(0) if at.outcome.is_point and not are_at_mode(at) else at.posterior
+        for at, _ in of.weighty
+    ]
     others = np.tensordot([weight for _, weight in of.weighty], each, axes=1)[task]
     others /= np.maximum(likelihood, CLOSE)
     others /= np.maximum(np.einsum("ak->a", others), CLOSE)[:, None]

@@ -64,6 +64,14 @@ def averaged_labels(fitted: Fitted, at_mode: np.ndarray) -> AveragedLabels | Non
     return AveragedLabels(posterior, facts)
 
 
+def are_at_mode(fitted: Fitted) -> bool:
+    """Return whether a fit's label probabilities are those at its mode, by its settings and the size of its data."""
+    if fitted.method != "em" or not fitted.outcome.is_point:
+        return False
+    sweeps = fitted.settings.get("sweeps")
+    return sweeps == 0 or (sweeps is None and fitted.annotations.n_rows > FEW_ROWS)
+
+
 def averaged_from_files(fitted: Fitted) -> Fitted:
     """Return a fit by EM of so few annotations in files that they may be read for it, with averaged labels if any.
 

@@ -11,7 +11,8 @@ from story_options import DEFAULTS
 import crowdppl as cp
 from crowdppl.inference.densities import sweeps
 from crowdppl.inference.fitted import averaged_labels as module
-from crowdppl.inference.fitted.averaged_labels import n_free
+from crowdppl.inference.fitted.averaged_labels import are_at_mode, n_free
+from crowdppl.inference.fitted.fitted import label_posteriors
 from crowdppl.models import WITH_CLASSIFIER
 
 THIN = 30
@@ -77,6 +78,23 @@ def test_data_that_are_not_thin_have_the_labels_at_the_mode_to_the_last_bit(monk
             same = fitted("one_coin", annotations)
         assert "sweeps" not in same.outcome.facts
         np.testing.assert_array_equal(mode.posterior, same.posterior)
+
+
+def test_a_fit_and_the_same_from_its_folder_know_whether_their_labels_are_at_the_mode(monkeypatch, tmp_path):
+    annotations = thin(n_tasks=20)
+    mode, averaged = (fitted("one_coin", annotations, sweeps=n) for n in (0, None))
+    for place in (sweeps, module):
+        monkeypatch.setattr(place, "FEW_ROWS", annotations.n_rows - 1)
+    many = fitted("one_coin", annotations)
+    assert are_at_mode(many.fitted)
+    monkeypatch.undo()
+    mode.save(tmp_path / "fit")
+    for fit in (mode, cp.load_fit(tmp_path / "fit")):
+        assert are_at_mode(fit.fitted)
+        np.testing.assert_allclose(fit.posterior, label_posteriors(fit.fitted)[0], atol=1e-6)
+    np.testing.assert_array_equal(many.posterior, mode.posterior)
+    assert not are_at_mode(averaged.fitted)
+    assert not np.allclose(averaged.posterior, label_posteriors(averaged.fitted)[0], atol=1e-3)
 
 
 def test_parameters_are_counted_without_what_rows_of_probabilities_sum_to():

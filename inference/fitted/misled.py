@@ -134,10 +134,11 @@ def _usual(fitted: Fitted) -> float:
 
 def _shares(annotations: Annotations) -> np.ndarray:
     """The shares of the classes among the annotations, of each question its own: ``(N, K)``, or ``(1, K)`` of one."""
-    votes = np.asarray(annotations.votes(), dtype=float)
-    of_question = np.zeros(len(votes), int) if annotations.question is None else np.asarray(annotations.question)
-    n = np.stack([votes[of_question == q].sum(0) for q in range(of_question.max() + 1)])
-    return (n / n.sum(1, keepdims=True).clip(1e-9))[of_question if annotations.question is not None else [0]]
+    votes, question = annotations.votes(), annotations.question
+    if question is None:
+        return votes.sum(0, keepdims=True) / max(votes.sum(), 1)
+    n = np.stack([votes[question == q].sum(0) for q in range(np.max(question) + 1)])
+    return (n / n.sum(1, keepdims=True).clip(1))[question]
 
 
 def checked(mean: float) -> float:

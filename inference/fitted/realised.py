@@ -36,9 +36,10 @@ def realised_accuracy(posterior: np.ndarray, annotations: Annotations, counted: 
     """
     annotations = annotations.of_classes()
     cell = np.asarray(annotations.task) * np.int64(annotations.n_classes) + np.asarray(annotations.label)
-    right = np.ravel(posterior)[cell].astype(float)
+    right = np.ravel(posterior)[cell].astype(float, copy=False)
     weight, worker = _weight(annotations, counted), np.asarray(annotations.worker)
-    total, n = (np.bincount(worker, each, annotations.n_workers) for each in (right * weight, weight))
+    weighted = right if weight is None else right * weight
+    total, n = (np.bincount(worker, each, annotations.n_workers) for each in (weighted, weight))
     return np.minimum(total / _n_or_nan(n), 1.0)  # up to the rounding of the posterior
 
 
@@ -99,9 +100,10 @@ def _right_of_sure(fitted: Fitted, sure: np.ndarray, shares: np.ndarray, rng: np
     """
     annotations = fitted.annotations.of_classes()
     task, worker = np.asarray(annotations.task), np.asarray(annotations.worker)
-    same = fitted.posterior.argmax(-1)[task] == annotations.label
+    label = np.where(sure, fitted.posterior.argmax(-1), -1)[task]
     given, others = (
-        np.bincount(worker[sure[task] & which], minlength=annotations.n_workers) for which in (same, ~same)
+        np.bincount(worker[which], minlength=annotations.n_workers)
+        for which in (label == annotations.label, (label >= 0) & (label != annotations.label))
     )
     share = shares[:, None]
     return rng.binomial(given, 1 - share) + rng.binomial(others, share / max(annotations.n_classes - 1, 1))
@@ -115,10 +117,11 @@ class _Drawing(NamedTuple):
     counted: Array | np.ndarray  # whether a task's annotations count, (N,)
 
 
-def _weight(annotations: Annotations, counted: np.ndarray | None) -> np.ndarray:
-    """Return the weight of each row: its number of annotations, and 0 where its task does not count."""
-    weight = annotations.row_counts
-    return weight if counted is None else weight * np.asarray(counted)[annotations.task]
+def _weight(annotations: Annotations, counted: np.ndarray | None) -> np.ndarray | None:
+    """Return the weight of each row: its number of annotations, and 0 where its task does not count; None of 1 each."""
+    if counted is not None:
+        return annotations.row_counts * np.asarray(counted)[annotations.task]
+    return None if annotations.count is None else annotations.row_counts
 
 
 def _n_or_nan(n: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from ...data.description import count_text
 from ...data.id_text import listing
 from ..findings.verdict import NOTED
 from ..fitted.error_correlation import ErrorCorrelation
+from ..plots.ranking import draw_ordered
 from ..plots.shown_workers import meanings
-from ..plots.worker_accuracy import plot_workers
 from ..report.label_sections import labels_section, question_section, ranking_section
 from ..report.overview import Alert
 from ..report.page import page, tiles
@@ -162,8 +163,23 @@ class Panel:
             meanings=meant,
             interval=f"{self.interval:.0%}",
             files=[(count_text(len(frame), "judge"), frame)],
-            accuracies=lambda: plot_workers(self.fit),
+            drawn=None if self._right is None else partial(self._draw_judges, self._right),
         )
+
+    @property
+    def _right(self) -> str | None:
+        """The column that says how often judges are right: by gold labels where there are any; None where all lack."""
+        columns = [name for name in ("gold_right", "right") if name in self.judges and self.judges[name].notna().any()]
+        return columns[0] if columns else None
+
+    def _draw_judges(self, by: str) -> Any:
+        """Draw how often judges are right: the figures, the intervals and the order of :attr:`judges`."""
+        names = {by: "value", f"{by}_low": "low", f"{by}_high": "high"}
+        table = self.judges.rename(columns=names).filter(list(names.values())).dropna().iloc[::-1]
+        source = "the gold labels" if by == "gold_right" else "the fit"
+        heading = f"How often judges are right, by {source}"
+        heading += f"\nwith {self.interval:.0%} intervals" if "low" in table else ""
+        return draw_ordered(None, table, of="judge", measured="share of annotations that are right", heading=heading)
 
     def _copies_section(self) -> Section:
         shown = self.copies.assign(judges=self.copies["judges"].map(lambda names: listing(names, NAMED)))
@@ -254,10 +270,10 @@ class Panel:
         )
 
     def _of_judges(self) -> str:
-        by = "gold_right" if "gold_right" in self.judges and self.judges["gold_right"].notna().any() else "right"
-        known = self.judges[self.judges[by].notna()].sort_values(by, ascending=False, kind="stable")
-        if not len(known):
+        by = self._right
+        if by is None:
             return "Nothing tells how often a judge is right."
+        known = self.judges[self.judges[by].notna()].sort_values(by, ascending=False, kind="stable")
         ends = known.iloc[[0, -1]] if len(known) > 1 else known.iloc[:1]
         each = [
             f"{name!r} {row[by]:.0%}"

@@ -2,6 +2,7 @@
 
 import json
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -118,6 +119,23 @@ def test_the_page_has_the_figures_and_leads_to_its_sections(panel, tmp_path):
     first = rows[0][heads.index("gold right")].split()[0]
     assert float(first) == pytest.approx(panel.judges["gold_right"].iloc[0], abs=0.0006)
     assert [row[0] for row in page.table("Systems")[1:]] == list(panel.systems.index)
+
+
+def test_the_picture_of_the_judges_has_the_figures_and_the_order_of_their_table(panel, crowd, tmp_path):
+    without = cp.judge(crowd[0][crowd[0]["worker"] != "copy of b"], story="dawid_skene")
+    for judged, by in ((panel, "gold_right"), (without, "right")):
+        ax = judged._draw_judges(by)
+        dots, (lines,) = ax.collections[-1], [one for one in ax.collections if hasattr(one, "get_segments")]
+        drawn = dots.get_offsets()[::-1]
+        np.testing.assert_allclose(drawn[:, 0], judged.judges[by])
+        np.testing.assert_allclose(
+            np.array(lines.get_segments())[::-1, :, 0], judged.judges[[f"{by}_low", f"{by}_high"]]
+        )
+        assert [text.get_text() for text in ax.get_yticklabels()][::-1] == list(judged.judges.index)
+        plt.close(ax.figure)
+        page = Page(judged.report(tmp_path / "panel.html").read_text(encoding="utf-8"))
+        alt = next(e["alt"] for e in page.all("img"))
+        assert ("gold" in alt) == (by == "gold_right")
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from ...data.atomic import check_new_file, write_whole
 from ...data.cards import never_raising
 from ...data.description import count_text
 from ...data.id_text import listing
+from ...data.questions import tasks_text
 from ..findings.verdict import NOTED
 from ..fitted.error_correlation import ErrorCorrelation
 from ..plots.ranking import draw_ordered
@@ -136,8 +137,6 @@ class Panel:
         path = Path(path)
         check_new_file(path, (".html", ".htm"))
         about = subject(self.fit, None, self.gold, self.seed)
-        annotations = about.annotations
-        judges, tasks = count_text(len(self.judges), "judge"), count_text(annotations.n_tasks, "task")
         found = [Alert(*one) for one in self.alerts]
         first = render("opening", verdict=None, sentences=self.sentences, alerts=found, all_clear=[])
         shown = tiles(about)
@@ -147,8 +146,9 @@ class Panel:
         made = [self._judges_section(), self._copies_section(), self._drop_section(), self._systems_section()]
         made += [ranking_section(about, self.interval), self._human_labels_section(), gold_section(about)]
         made += [section_of(self.agreement), question_section(about), labels_section(about)]
-        lead = f"Labels by {self.fit.story}; gold labels were not told to it, so that they judge it."
-        heading = title or f"A panel of {judges} on {tasks}"
+        gold = "without gold labels to judge it" if self.gold is None else "to which no gold label was told: they judge it"
+        lead = f"Labels by {self.fit.story}, {gold}."
+        heading = title or f"A panel of {count_text(len(self.judges), 'judge')} on {tasks_text(about.annotations.tasks)}"
         write_whole(path, page(heading, lead, first, shown, [one for one in made if one is not None]))
         return path
 
@@ -251,8 +251,7 @@ class Panel:
         return self.judges.style.format(precision=3, na_rep="–").to_html()
 
     def _of_independence(self) -> str:
-        annotations = self.fit.annotations
-        judged = f"{count_text(len(self.judges), 'judge')} annotated {count_text(annotations.n_tasks, 'task')}"
+        judged = f"{count_text(len(self.judges), 'judge')} annotated {tasks_text(self.fit.annotations.tasks)}"
         if self.errors is None:
             return f"{judged}; nothing tells like how many independent ones they count."
         errors = self.errors

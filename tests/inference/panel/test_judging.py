@@ -138,6 +138,20 @@ def test_the_picture_of_the_judges_has_the_figures_and_the_order_of_their_table(
         assert ("gold" in alt) == (by == "gold_right")
 
 
+def test_a_page_of_several_questions_counts_tasks_alike_everywhere_and_speaks_of_no_gold_labels(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame([(t, w) for t in range(40) for w in "abc"], columns=["task", "worker"])
+    table["helpful"], table["safe"] = rng.integers(0, 2, (2, len(table)))
+    panel = cp.judge(table, story="majority_vote", question=["helpful", "safe"])
+    page = Page(panel.report(tmp_path / "panel.html").read_text(encoding="utf-8"))
+    assert page.all("h1")[0]["text"] == "A panel of 3 judges on 40 tasks with 2 questions"
+    assert "40 tasks with 2 questions" in panel.sentences[0]
+    tiles = dict(zip([e["text"] for e in page.all("dt")], [e["text"] for e in page.all("dd")], strict=True))
+    assert (tiles["tasks"], tiles["questions"]) == ("40", "2")
+    (lead,) = [e["text"] for e in page.all("p") if e.get("class") == "lead"]
+    assert "without gold labels" in lead
+
+
 @pytest.fixture(scope="module")
 def compared():
     """Answers by a panel whose judges name the left item of two about equally good with probability .8."""

@@ -7,7 +7,9 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.description import count_text
+from ...data.errors import each_once
 from ...data.exports.reading import NAMING, read
+from ...data.questions import tasks_of
 from ..findings.constant_workers import constant_workers
 from ..findings.copies import AgreeingGroup, copying_groups, same_groups
 from ..findings.review import spammers
@@ -66,7 +68,8 @@ def judge(
             :func:`crowdppl.read`, such as ``question=["helpful", "safe"]``.
 
     Raises:
-        AnnotationError: no judge is named, no task has two annotations, or gold labels or systems do not fit the tasks.
+        AnnotationError: no judge is named, or only one, no task has two annotations, or gold labels or systems do not
+            fit the tasks.
         TypeError: `system` is something else.
 
     Example:
@@ -86,6 +89,8 @@ def judge(
         raise AnnotationError(
             f"the annotations name no workers, so that no judge can be weighed{_to_rank(annotations)}"
         )
+    if len(names := tasks_of(annotations.workers)) < 2:
+        raise AnnotationError(f"{names[0]!r} alone annotated, and a panel needs two judges, who can be compared")
     if annotations.sides is not None and (annotations.counts_by_kind().sum(-1) < 2).all():
         raise AnnotationError(
             f"no comparison has two annotations, so that no judge can be weighed{_to_rank(annotations)}"
@@ -106,6 +111,9 @@ def judge(
     scores = found.worker_scores(interval)
     judges = _judges(scores, annotations, judged, agreed.by_worker, errors)
     values, said = scores_of_classes(annotations.kind, list(annotations.classes), positive)
+    with each_once():  # both warn of gold labels that contradict all annotations
+        estimated = None if known is None else estimate(found, known, interval=interval, seed=seed)
+        needed = gold_needed(found, width, gold=known, interval=interval)
     return Panel(
         fit=found,
         judges=judges,
@@ -116,8 +124,8 @@ def judge(
         systems=None if tasks is None else system_scores(found, tasks, values, interval=interval, seed=seed),
         system_score=said,
         ranking=item_ranking(found, interval) if ranks_items(found) else None,
-        estimate=None if known is None else estimate(found, known, interval=interval, seed=seed),
-        gold_needed=gold_needed(found, width, gold=known, interval=interval),
+        estimate=estimated,
+        gold_needed=needed,
         next_gold=_next_gold(found, annotations, n_gold, seed),
         gold=annotations.gold,
         interval=interval,

@@ -94,7 +94,7 @@ class Panel:
     def sentences(self) -> tuple[str, ...]:
         """Sentences that can be repeated: on the panel, its judges, their position bias, labels, what was judged."""
         said = [self._of_independence(), self._of_judges(), self._of_positions(), self._of_labels()]
-        if self.systems is not None:
+        if self.systems is not None and len(self.systems) > 1:
             said.append(self._of_systems(self.systems))
         if self.ranking is not None:
             said.append(_of_items(self.ranking))
@@ -146,10 +146,12 @@ class Panel:
         made = [self._judges_section(), self._copies_section(), self._drop_section(), self._systems_section()]
         made += [ranking_section(about, self.interval), self._human_labels_section(), gold_section(about)]
         made += [section_of(self.agreement), question_section(about), labels_section(about)]
-        gold = "without gold labels to judge it" if self.gold is None else "to which no gold label was told: they judge it"
-        lead = f"Labels by {self.fit.story}, {gold}."
-        heading = title or f"A panel of {count_text(len(self.judges), 'judge')} on {tasks_text(about.annotations.tasks)}"
-        write_whole(path, page(heading, lead, first, shown, [one for one in made if one is not None]))
+        judged = (
+            "without gold labels to judge it" if self.gold is None else "which gold labels judge that it was not told"
+        )
+        lead = f"Labels by {self.fit.story}, {judged}."
+        heading = f"A panel of {count_text(len(self.judges), 'judge')} on {tasks_text(about.annotations.tasks)}"
+        write_whole(path, page(title or heading, lead, first, shown, [one for one in made if one is not None]))
         return path
 
     def _judges_section(self) -> Section:
@@ -272,8 +274,9 @@ class Panel:
         by = self._right
         if by is None:
             return "Nothing tells how often a judge is right."
-        known = self.judges[self.judges[by].notna()].sort_values(by, ascending=False, kind="stable")
-        ends = known.iloc[[0, -1]] if len(known) > 1 else known.iloc[:1]
+        known = self.judges[self.judges[by].notna()]  # the first is most often right for sure
+        least = int(known[f"{by}_high" if f"{by}_high" in known else by].argmin())
+        ends = known.iloc[sorted({0, least})]
         each = [
             f"{name!r} {row[by]:.0%}"
             + (f" ({row[f'{by}_low']:.0%}–{row[f'{by}_high']:.0%})" if _has_width(row, by) else "")

@@ -1,6 +1,7 @@
 """cp.judge: what it says of judges, copies, systems and gold labels, the page, and the command."""
 
 import json
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -304,6 +305,41 @@ def test_judges_without_names_cannot_be_weighed(crowd):
     annotations = cp.Annotations.from_frame(crowd[0]).without_workers()
     with pytest.raises(cp.AnnotationError, match="name no workers"):
         cp.judge(annotations)
+
+
+def test_one_judge_is_no_panel(crowd):
+    with pytest.raises(cp.AnnotationError, match=r"'a' alone .* two judges"):
+        cp.judge(crowd[0][crowd[0]["worker"] == "a"], story="majority_vote")
+
+
+def test_no_system_is_the_best_of_one(crowd):
+    table = crowd[0][crowd[0]["worker"].isin(["a", "c", "d"])]
+    panel = cp.judge(table, story="majority_vote", system=dict.fromkeys(range(N_TASKS), "only"))
+    assert list(panel.systems.index) == ["only"]
+    assert not any("the best is" in one for one in panel.sentences)
+
+
+def test_the_judge_who_is_least_often_right_is_so_for_sure(crowd):
+    """Five annotations of gold tasks say hardly anything, wherever their share lies."""
+    table, truth = crowd
+    table = table[table["worker"].isin(["a", "c", "guess"])]
+    wrong = np.where(truth == "pass", "fail", "pass")
+    few = pd.DataFrame({"task": range(95, 145), "worker": "few", "label": [*truth[95:97], *wrong[97:145]]})
+    panel = cp.judge(pd.concat([table, few]), {t: truth[t] for t in range(100)}, story="majority_vote")
+    assert panel.judges["gold_right"].idxmin() == "few"
+    assert "least often 'guess'" in panel.sentences[1]
+
+
+def test_a_gold_label_that_contradicts_all_annotations_is_warned_of_once(crowd):
+    table, truth = crowd
+    table = table[table["worker"].isin(["a", "c", "d"])]
+    task = next(t for t, each in table.groupby("task")["label"] if each.nunique() == 1)
+    given = table.loc[table["task"] == task, "label"].iloc[0]
+    gold = {t: truth[t] for t in range(100, 160)} | {task: "pass" if given == "fail" else "fail"}
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        cp.judge(table, gold, story="majority_vote")
+    assert sum("contradicts all annotations" in str(one.message) for one in found) == 1
 
 
 def test_the_command_prints_and_writes_what_python_gives(crowd, panel, tmp_path):

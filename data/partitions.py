@@ -136,7 +136,7 @@ class SparkPartitions(Partitions):
 
     @property
     def _slots(self) -> int:
-        """How many tasks run at once; where Spark does not say, how many it shuffles into."""
+        """The number of tasks that run at once; where Spark does not say, of partitions that it shuffles into."""
         session = self.frame.sparkSession
         context = getattr(session, "sparkContext", None)
         return context.defaultParallelism if context else int(session.conf.get("spark.sql.shuffle.partitions"))

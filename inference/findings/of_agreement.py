@@ -81,7 +81,8 @@ def no_agreement(of: Labels) -> Iterator[Said]:
     elif of_pairs.few >= CLEARLY:
         yield Said(
             "few of the workers agree on a task more than by chance, and all others say next to nothing: in all "
-            f"{figures}. The pairs that stand out do so by {of_pairs.few:.1f} standard deviations; labels follow them",
+            f"{figures}. The pairs that agree most are {of_pairs.few:.1f} standard deviations above chance; labels "
+            "follow them",
             HELP,
             values | {"few": of_pairs.few},
             severity="note",

@@ -20,7 +20,7 @@ near the mean correlation :math:`\rho` of two workers. Parties who contradict ea
 chance in all, and yet each pair of workers far more, or less. The largest eigenvalue of the matrix of the pairs'
 excesses, each in its standard deviations, is then greater than that of the same annotations in random order of each
 worker's, by z standard deviations once its skewness is taken away, while no entry alone need show it (Baik, Ben Arous &
-Péché 2005). Of a few workers who look among many who do not, it is the other way round: their pairs stand out, and the
+Péché 2005). Of a few workers who look among many who do not, it is the other way round: their pairs agree, and the
 largest eigenvalue is that of the noise of all others. So the one of the matrix whose entries are drawn to 0 by
 :data:`CUT` (soft thresholding; Donoho & Johnstone 1994) has a z of its own, z'. That workers look at no task has then
 the odds
@@ -51,7 +51,7 @@ FEWEST = 20  # tasks under which nothing is said
 COMPARED = 400  # workers whose pairs are looked at
 PARTIES = 0.1  # probability that those who look are parties who contradict each other, or a few among many
 FARTHEST = 10.0  # standard deviations of parties from chance
-CUT = 2.0  # standard deviations by which pairs are drawn to chance, so that those of a few workers stand out
+CUT = 2.0  # standard deviations by which pairs are drawn to chance, so that those of a few workers are left
 SKEWED = np.array([0.4, 0.9])  # skewness of the largest eigenvalue, of workers who look at no task, and after the cut
 SHUFFLES = 100  # orders of the annotations
 LOOKED_AT = 500_000  # annotations; of more a sample of the tasks

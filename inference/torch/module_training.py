@@ -228,7 +228,7 @@ class Trainer:
         self.stepper.step(loss)
 
     def gain(self) -> float:
-        """How much more probable the held-out annotations are by the module's classes than by their mean."""
+        """The log-probability of held-out annotations by the module's classes, less that by their mean."""
         prior = self.problem.with_probabilities().prior
         data, seen = (annotations.replace(prior=prior) for annotations in (self.problem.data, self.seen))
         return float(gain(self.problem.model, self.parameters, data, seen, self.decides))

@@ -71,7 +71,7 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (r"\babstain=\[\.\.\.\]", "--abstain VALUE"),
     (r"\bAnnotations\.from_frame\(frame, abstain=\[[^]]*\]\)", "--abstain VALUE"),
-    (r"\babstain=\[(['\"][^]]*)\]", lambda found: " ".join(f"--abstain {each}" for each in found[1].split(", "))),
+    (r"\babstain=\[(['\"\d-][^]]*)\]", lambda found: " ".join(f"--abstain {each}" for each in found[1].split(", "))),
     (r"\bkey=(?=\S+:)", "--key "),
     (r"\bthe same call\b", "the same command"),
     (r"\bwith checkpoint='folder'", "with --checkpoint DIR"),

@@ -41,6 +41,7 @@ from crowdppl.data.kinds import fraction_text
         ("name a new folder, or give overwrite=True", "name a new folder, or give --overwrite"),
         ("as in Annotations.from_frame(frame, abstain=['abstain'])", "as in --abstain VALUE"),
         ("label, give abstain=['n/a', 'none']", "label, give --abstain 'n/a' --abstain 'none'"),
+        ("no label, give abstain=[-1, 99]", "no label, give --abstain -1 --abstain 99"),
         ("raise epochs, or leave out step for exact", "raise --set epochs=…, or leave out --set step for exact"),
         ("do not agree; raise warmup and draws", "do not agree; raise --set warmup=… and --set draws=…"),
         ("raise max_iterations or learning_rate", "raise --set max_iterations=… or --set learning_rate=…"),

@@ -186,11 +186,12 @@ def read_csv_tables(
     columns: Mapping[str, str | Sequence[str] | None],
     encoding: str | None = None,
     table: pd.DataFrame | None = None,
+    abstentions: Iterable[object] = (),
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Read annotations and, where given, gold labels; or the table of the annotations as it was read as text.
 
     The columns of `columns`, by role, are of whole numbers where all their values, in both files, are; labels also
-    where they are written as "1.0", and so are tasks in the gold labels.
+    where they are written as "1.0", and so are tasks in the gold labels. Labels do so beside `abstentions`.
 
     Raises:
         AnnotationError: as `read_text_table`, or as `gold_columns`.
@@ -215,8 +216,9 @@ def read_csv_tables(
     for role, names in columns.items():
         having = [(table, name) for name in listed(names) if name in table.columns]
         having += [(truth, name) for name in beside.get(role, ()) if truth is not None]
-        convert = convert_labels if role == "label" else convert_text
-        for (each, own), column in zip(having, convert(*(each[own] for each, own in having)), strict=True):
+        text = [each[own] for each, own in having]
+        converted = convert_labels(*text, abstentions=abstentions) if role == "label" else convert_text(*text)
+        for (each, own), column in zip(having, converted, strict=True):
             each[own] = column
     return table, truth
 

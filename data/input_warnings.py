@@ -15,7 +15,7 @@ from .id_text import listing
 from .ids import Ids
 from .kinds import MOST_SCORES, are_whole
 from .questions import Units
-from .text import are_digits
+from .text import all_whole_numbers, are_digits
 
 MISSING = frozenset({
     "-", "--", "<na>", "#n/a", "nil", "none",
@@ -202,7 +202,8 @@ def tell_repeated_table(task: np.ndarray, worker: np.ndarray, label: np.ndarray,
 def tidied(label: Column, wanted: Iterable[Any] = ()) -> Column:
     """Return labels whose spellings that differ by slips alone (`_plain`) are one: a wanted one, or the most frequent.
 
-    Of "4", "Score: 4" and "4/5" it is what is left without what stands around it, "4".
+    Of "4", "Score: 4" and "4/5" it is what is left without what stands around it, "4"; and where whole numbers are left
+    of all labels that are not wanted, it is the number.
 
     Raises:
         AnnotationError: two of those wanted differ by slips alone.
@@ -220,16 +221,29 @@ def tidied(label: Column, wanted: Iterable[Any] = ()) -> Column:
     spellings: dict[Hashable, list[int]] = {}
     for code, name in enumerate(label.ids):
         spellings.setdefault(key(name), []).append(code)
+    are_numbers = _become_numbers(label.ids, [plain for plain in spellings if plain not in spelt], wanted)
     place = np.empty(len(label.ids), np.int32)
-    tidy = []
+    tidy: list[Any] = []
     for number, (plain, codes) in enumerate(spellings.items()):
         place[codes] = number
+        if are_numbers and plain not in spelt:
+            tidy.append(int(str(plain)))
+            continue
         alone = [code for code in codes if not _stands_in_more(label.ids[code])]
         name = label.ids[max(alone or codes, key=lambda code: uses[code])]
         if isinstance(name, str):
             name = _tidy(name) if alone or len(codes) == 1 else plain
         tidy.append(spelt.get(plain, name))
     return replace(label, codes=place[label.codes], ids=Ids(tidy, what=label.title), categories=None)
+
+
+def _become_numbers(labels: Iterable[Any], plain: list[Any], wanted: list[Any]) -> bool:
+    """Return whether labels, of which some are whole numbers and others are not yet, are such without slips."""
+    given = [str(name) for name in labels if name not in wanted]
+    numbers = [name for name in given if all_whole_numbers([name])]
+    is_text = any(isinstance(name, str) and all_whole_numbers([name]) for name in wanted)
+    are_whole = all(isinstance(name, str) for name in plain) and all_whole_numbers(plain)
+    return 0 < len(numbers) < len(given) and are_whole and not is_text
 
 
 def tidied_names(column: Column, *, case: bool) -> Column:

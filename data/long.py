@@ -280,6 +280,9 @@ def csv_fields(
         AnnotationError: as `read_csv_tables` and `frame_rows`; or labels are fractions, and no classes are listed.
     """
     gold, options = options.get("gold"), dict(options)
+    if isinstance(options.get("abstain"), Iterator):
+        options["abstain"] = list(options["abstain"])
+    silent = abstentions_of(options.get("abstain"))
     # Text in both files is converted together; gold labels in another file have types of their own.
     together = isinstance(gold, str | Path) and Path(gold).is_file()
     together = together and suffix_of(str(gold)) not in (".parquet", *JSON, *EXCEL)
@@ -288,7 +291,7 @@ def csv_fields(
     labels = columns.label if isinstance(question, str | None) else list(question)
     named: dict[str, Any] = {"task": columns.task, "worker": columns.worker, "label": labels, "count": columns.count}
     named |= {"question": question} if isinstance(question, str) else {}
-    table, truth = read_csv_tables(path, gold if together else None, separator, named, encoding, table)
+    table, truth = read_csv_tables(path, gold if together else None, separator, named, encoding, table, silent)
     if question is not None and isinstance(options.get("classes"), Mapping | None):
         text = {value for value in listed_classes(options) or () if isinstance(value, str)}
         table, truth = with_scales(table, truth, question, labels, text, options.get("abstain"))

@@ -1,7 +1,7 @@
 """Identifiers in text files: "7" is read as a number, "007" as text."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import pandas as pd
 
@@ -30,13 +30,14 @@ def as_numbers(values: Iterable[str]) -> dict[str, str | int]:
     return {value: value for value in values}
 
 
-def convert_labels(*columns: pd.Series) -> list[pd.Series]:
+def convert_labels(*columns: pd.Series, abstentions: Iterable[object] = ()) -> list[pd.Series]:
     """Return columns of labels in text as `convert_text` does, where "1.0" is 1 as well.
 
-    Tables write whole numbers so that stood beside an empty cell.
+    Tables write whole numbers so that stood beside an empty cell. Abstentions that are no numbers stay text.
     """
     plain = [column.map(without_point, na_action="ignore") for column in columns]
-    converted = convert_text(*plain)
+    words = {str(value) for value in abstentions}
+    converted = convert_text(*plain, words={word for word in words if not all_whole_numbers([word])})
     return [old if new is same else new for old, same, new in zip(columns, plain, converted, strict=True)]
 
 
@@ -52,19 +53,20 @@ def written_alike(column: pd.Series, other: pd.Series) -> pd.Series:
     return column.map(without_point, na_action="ignore")
 
 
-def convert_text(*columns: pd.Series) -> list[pd.Series]:
+def convert_text(*columns: pd.Series, words: Collection[str] = ()) -> list[pd.Series]:
     """Return columns of text as whole numbers, if every value of all of them is one; else unchanged.
 
     Columns that name the same things are decided on together, so that the "1" in a file of gold labels is the
-    "1" in the file of annotations. Only distinct values are looked at. Missing values (NaN) do not take part.
+    "1" in the file of annotations. Only distinct values are looked at. Missing values (NaN) do not take part, nor do
+    `words`, which stay text.
     """
     coded = [pd.factorize(column) for column in columns]
-    if not all(all_whole_numbers(distinct) for _, distinct in coded):
+    if not all(all_whole_numbers(text for text in distinct if text not in words) for _, distinct in coded):
         return list(columns)
     converted = []
     for column, (codes, distinct) in zip(columns, coded, strict=True):
-        if (codes < 0).any():
-            numbers = {text: int(text) for text in distinct}
+        if (codes < 0).any() or any(text in words for text in distinct):
+            numbers = {text: text if text in words else int(text) for text in distinct}
             values = [numbers.get(text) for text in column]
             converted.append(pd.Series(values, index=column.index, dtype=object))
         else:

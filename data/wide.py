@@ -141,7 +141,7 @@ class Grid(NamedTuple):
     others: tuple[str, ...]  # columns that are none of these
 
 
-def by_worker_and_question(table: pd.DataFrame) -> Grid | None:
+def by_worker_and_question(table: pd.DataFrame, abstentions: Iterable[object] = ()) -> Grid | None:
     """Return the answers of a table whose columns are called rater1_fluency, rater1_tone, rater2_fluency, rater2_tone.
 
     It is one where the first parts of several names, or the last ones, are numbered words for workers (rater1,
@@ -150,6 +150,7 @@ def by_worker_and_question(table: pd.DataFrame) -> Grid | None:
 
     Args:
         table: the table.
+        abstentions: labels that are none, beside which others in text may be whole numbers.
     """
     names = [str(name) for name in table.columns]
     task = task_column_of_rows(table)
@@ -167,17 +168,24 @@ def by_worker_and_question(table: pd.DataFrame) -> Grid | None:
         if not all(shares(found, question, values) for question, found in values.items()):
             return None
         others = tuple(name for name in names if name != task and name not in parts)
-        return _grid(table, task, {name: (found["worker"], found["question"]) for name, found in parts.items()}, others)
+        of_parts = {name: (found["worker"], found["question"]) for name, found in parts.items()}
+        return _grid(table, task, of_parts, others, abstentions)
     return None
 
 
-def _grid(table: pd.DataFrame, task: str, parts: Mapping[str, tuple[str, str]], others: tuple[str, ...]) -> Grid:
+def _grid(
+    table: pd.DataFrame,
+    task: str,
+    parts: Mapping[str, tuple[str, str]],
+    others: tuple[str, ...],
+    abstentions: Iterable[object],
+) -> Grid:
     tasks = convert_text(table[task])[0] if is_text(table[task]) else table[task]
     cells, where = filled_cells(tasks, {name: table[name] for name in parts}, "task")
     frame = cells[["task", "label"]].infer_objects()
     frame["worker"], frame["question"] = ([parts[name][at] for name in cells["column"]] for at in range(2))
     if is_text(frame["label"]):
-        frame["label"] = convert_labels(frame["label"])[0]
+        frame["label"] = convert_labels(frame["label"], abstentions=abstentions)[0]
     return Grid(frame, where, next(iter(parts)), others)
 
 

@@ -464,7 +464,7 @@ def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
         return _form(frame, form, what, asked)
     frame = frame if asked.named else with_rows_of_answers(frame)
     may_be_grid = not asked.named and asked.columns is None and asked.question is None
-    if may_be_grid and (grid := by_worker_and_question(frame)):
+    if may_be_grid and (grid := by_worker_and_question(frame, abstentions_of(asked.options.get("abstain")))):
         annotations, said = _long(Table(grid.frame, what, grid.where), replace(asked, question="question"))
         return annotations, f"{said}; a column for each worker and question ({grid.example!r}){left_out(grid.others)}"
     if wide := _wide_roles(frame, what, asked):
@@ -691,7 +691,7 @@ def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Ann
         for name in wide.columns:
             refuse_fractions(table[name], asked.options.get("abstain"), f"{what}, column {name!r}", row_number)
     if all(is_text(column) for column in labels):
-        labels = convert_labels(*labels)
+        labels = convert_labels(*labels, abstentions=abstentions_of(asked.options.get("abstain")))
     tasks = convert_text(table[wide.of])[0] if is_text(table[wide.of]) else table[wide.of]
     said = f"{what}: a row for each task ({wide.of!r}) and a column for each of {len(wide.columns)} "
     shown = listing(wide.columns, SHOWN)
@@ -740,7 +740,7 @@ def _form(table: pd.DataFrame, form: Wide, what: str, asked: Asked) -> tuple[Ann
         )
     labels = [table[name] for name in form.columns]
     if all(is_text(column) for column in labels):
-        labels = convert_labels(*labels)
+        labels = convert_labels(*labels, abstentions=abstentions_of(asked.options.get("abstain")))
     cells, where = filled_cells(workers, dict(zip(form.columns, labels, strict=True)), "worker")
     answers = cells.rename(columns={"column": "task"})
     columns, options = LongColumns.among(asked.options)

@@ -176,3 +176,24 @@ def test_missing_cells_of_a_matrix_that_abstain_names_are_abstentions():
     assert list(annotations.abstentions) == [-1]
     assert annotations.counts_by_kind().tolist() == [[1, 1, 1], [0, 2, 1], [2, 0, 1]]
     assert Annotations.from_matrix(matrix).n_annotations == 6
+
+
+@pytest.mark.parametrize("shape", ["long", "wide", "grid", "form"])
+def test_whole_numbers_in_text_beside_an_abstention_are_scores_in_order(tmp_path, shape):
+    """They stayed text in the order of their letters, '1', '10', '2', as soon as one of them was "error"."""
+    rng = np.random.default_rng(0)
+    rows = [(f"t{i:02}", f"rater{j}", str(s)) for i in range(30) for j, s in enumerate(rng.integers(1, 11, 4))]
+    rows[7] = (*rows[7][:2], "error")
+    table = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    wide = table.pivot(index="task", columns="worker", values="label")
+    tables = {"long": table.set_index("task"), "wide": wide, "form": wide.T, "grid": wide}
+    if shape == "grid":
+        tables["grid"] = wide.set_axis(["rater1_a", "rater1_b", "rater2_a", "rater2_b"], axis=1)
+    tables[shape].to_csv(path := tmp_path / "scores.csv")
+    options = {"columns": "tasks", "worker": "worker"} if shape == "form" else {}
+    with pytest.warns(AnnotationWarning, match="taken as ordered"):
+        annotations = cp.read(path, abstain="error", tell=False, **options)
+    assert (list(annotations.classes), list(annotations.abstentions)) == (list(range(1, 11)), ["error"])
+    assert annotations.kind.in_order
+    with pytest.warns(AnnotationWarning, match="'error' counts as a class"):
+        assert "error" in cp.read(path, tell=False, **options).classes

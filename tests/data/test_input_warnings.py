@@ -137,12 +137,15 @@ SCORES = ["4", "Score: 4", "4/5", "Rating: 4", "**Score:** 4", "4 out of 5", "5"
 def test_scores_with_a_word_before_or_the_scale_after_them_are_told_and_tidied(tmp_path):
     with pytest.warns(AnnotationWarning, match=r"'4' and '4 out of 5' and '4/5' and 'Rating: 4'.*tidy=True"):
         assert Annotations.from_frame(frame(*SCORES)).n_classes == 9
+    with pytest.warns(AnnotationWarning, match="the whole numbers 1, 4, 5 are taken as ordered") as told:
+        tidy = Annotations.from_frame(frame(*SCORES), tidy=True)
+    assert len(told) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tidy = Annotations.from_frame(frame(*SCORES), tidy=True)
         listed = Annotations.from_frame(frame(*SCORES), tidy=True, classes=[1, 2, 3, 4, 5])
     assert tidy.votes().sum(0).tolist() == [1, 6, 2]
-    assert [str(name) for name in tidy.classes] == ["1", "4", "5"]
+    assert list(tidy.classes) == [1, 4, 5]
+    assert list(Annotations.from_frame(frame(*SCORES), tidy=True, classes=["1", "4", "5"]).classes) == ["1", "4", "5"]
     assert listed.votes().sum(0).tolist() == [1, 0, 0, 6, 2]
     (tmp_path / "gold.csv").write_text("task,label\n0,4\n6,5\n")
     assert np.asarray(tidy.with_gold(tmp_path / "gold.csv").gold).tolist() == [1, -1, -1, -1, -1, -1, 2, -1, -1]

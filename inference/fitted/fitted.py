@@ -27,6 +27,7 @@ from ..densities.model import Model
 from ..densities.padded_sites import cut, grown
 from ..densities.portable import sized
 from ..densities.programs import compiled
+from ..densities.ready_programs import known
 from ..densities.sites import Dims, derived, site_roles
 from ..engines.around_mode import draws_around
 from ..engines.finding import ConvergenceWarning, Finding
@@ -135,18 +136,7 @@ class Fitted:
     @property
     def shares_errors(self) -> bool:
         """True where the story lets workers err together."""
-        first = {name: value[0, 0] for name, value in self.draws.items()}
-        found: list[bool] = []
-
-        def note(emission: Emission) -> Emission:
-            found.append(emission.shares_errors)
-            return emission
-
-        def look(parameters: Parameters, annotations: Annotations) -> None:
-            emission_at(self.model, parameters, annotations).over_classes(note)
-
-        jax.eval_shape(look, first | self.fixed, self.annotations)
-        return found[0]
+        return bool(known(_shares_errors, self.thinned(1).at_size))
 
     @property
     def draws(self) -> dict[str, Any]:
@@ -427,6 +417,21 @@ class Fitted:
     def log_likelihood(self) -> np.ndarray:
         r"""Of each task in each draw, the truth summed out: :math:`\log p(y_i \mid \theta)`, ``(chain, draw, N)``."""
         return np.asarray(_log_likelihood(self.at_size))[:, :, : self.annotations.n_tasks]
+
+
+def _shares_errors(fitted: Fitted) -> bool:
+    found: list[bool] = []
+
+    def note(emission: Emission) -> Emission:
+        found.append(emission.shares_errors)
+        return emission
+
+    def look(fitted: Fitted) -> None:
+        draw = {name: value[0, 0] for name, value in fitted.draws.items()}
+        emission_at(fitted.model, draw | fitted.fixed, fitted.annotations).over_classes(note)
+
+    jax.eval_shape(look, fitted)
+    return found[0]
 
 
 def n_cells(annotations: Annotations) -> int:

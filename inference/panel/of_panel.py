@@ -35,6 +35,9 @@ NAMED = 4  # judges that a sentence names
 DOUBTED = ("perhaps_copies", "always_the_same")
 """Codes of findings on judges who may be copies, as far as they agree too little to tell."""
 
+LEANING = {"bias": "biases", "sensitivity": "sensitivity", "specificity": "specificity"}
+"""Columns of judges by which way they err, with their names in a sentence."""
+
 MEANINGS = {
     "right": "share of the judge’s annotations that are the truth, by the fit",
     "gold_right": "the same by gold labels alone",
@@ -92,10 +95,11 @@ class Panel:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Sentences that can be repeated: on the panel, its judges, their position bias, labels, what was judged."""
+        """Sentences that can be repeated: on the panel, its judges, labels, what was judged, the ranking."""
         said = [self._of_independence(), self._of_judges(), self._of_positions(), self._of_labels()]
         if self.systems is not None and len(self.systems) > 1:
             said.append(self._of_systems(self.systems))
+        said.append(self._of_shared_leaning())
         if self.ranking is not None:
             said.append(_of_items(self.ranking))
         return tuple(one for one in said if one)
@@ -166,6 +170,7 @@ class Panel:
             interval=f"{self.interval:.0%}",
             files=[(count_text(len(frame), "judge"), frame)],
             drawn=None if self._right is None else partial(self._draw_judges, self._right),
+            leaning=self._of_shared_leaning(),
         )
 
     @property
@@ -202,7 +207,14 @@ class Panel:
             return None
         frame = self.systems.set_axis(self.systems.index.map(str).rename("system"))
         files = [(count_text(len(frame), "system"), frame)]
-        return section("systems", "What was judged", systems=frame, said=self.system_score, files=files)
+        return section(
+            "systems",
+            "What was judged",
+            systems=frame,
+            said=self.system_score,
+            leaning=self._of_shared_leaning(),
+            files=files,
+        )
 
     def _human_labels_section(self) -> Section:
         asked = self.next_gold
@@ -330,6 +342,23 @@ class Panel:
             f"{best['score']:.3f} ({best['score_low']:.3f}–{best['score_high']:.3f})"
         )
         return f"{first}, with probability {best['best']:.2f} that none is better, as far as the labels are right."
+
+    def _of_shared_leaning(self) -> str:
+        """Return what cannot be seen of a leaning that most judges share; nothing where no figure depends on it."""
+        said, remain = [], []
+        leaning = [many for name, many in LEANING.items() if name in self.judges]
+        if leaning and self.fit.annotations.sides is None:  # comparisons have a position bias
+            said.append(f"{' and '.join(leaning)} are relative to the panel")
+            remain.append("between judges")
+        if self.systems is not None:
+            said.append("systems' scores shift with it")
+            remain.append("between systems")
+        if not said:
+            return ""
+        return (
+            "A leaning that most judges share shows only in gold labels, and the fit uses none: "
+            f"{', and '.join(said)}, beyond their intervals, while differences {' and '.join(remain)} remain."
+        )
 
 
 def _of_items(ranking: pd.DataFrame) -> str:

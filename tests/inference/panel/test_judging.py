@@ -120,6 +120,9 @@ def test_the_page_has_the_figures_and_leads_to_its_sections(panel, tmp_path):
     first = rows[0][heads.index("gold right")].split()[0]
     assert float(first) == pytest.approx(panel.judges["gold_right"].iloc[0], abs=0.0006)
     assert [row[0] for row in page.table("Systems")[1:]] == list(panel.systems.index)
+    (leaning,) = [one for one in panel.sentences if "most judges share" in one]
+    assert "sensitivity and specificity are relative to the panel, and systems' scores shift with it" in leaning
+    assert all(leaning in e["text"] for e in page.all("section") if e["id"] in ("judges", "systems"))
 
 
 def test_the_picture_of_the_judges_has_the_figures_and_the_order_of_their_table(panel, crowd, tmp_path):
@@ -192,7 +195,7 @@ def test_comparisons_have_a_ranking_and_position_bias_in_the_opening_the_page_an
 
 def test_no_position_bias_is_told_under_a_story_that_cannot_have_one(compared):
     panel = cp.judge(cp.Annotations.from_comparisons(compared, prompt="prompt"), story="one_coin")
-    assert not any("position" in one for one in panel.sentences)
+    assert not any("position" in one or "leaning" in one for one in panel.sentences)
     assert panel.ranking is not None
 
 
@@ -213,6 +216,8 @@ def test_judges_of_ordered_classes_have_a_bias():
     panel = cp.judge(cp.Annotations.from_frame(table, ordered=True), story="majority_vote")
     assert panel.judges["bias"].idxmax() == "high"
     assert panel.judges.loc["high", "bias_low"] > 0.2
+    assert any("biases are relative to the panel" in one for one in panel.sentences)
+    assert not any("systems' scores" in one for one in panel.sentences)
     assert panel.systems is None
     assert panel.ranking is None
     assert panel.estimate is None
@@ -354,7 +359,7 @@ def test_the_command_prints_and_writes_what_python_gives(crowd, panel, tmp_path)
     assert [row["judge"] for row in written["judges"]] == list(panel.judges.index)
     assert [row["system"] for row in written["systems"]] == list(panel.systems.index)
     shown = " ".join(done.stdout.split())
-    assert panel.sentences[0] in shown
+    assert all(one in shown for one in panel.sentences)
     assert "Systems by share of 'pass'" in shown
     assert "copy of b" in shown
     quiet = crowdppl("judge", tmp_path / "verdicts.csv", *options, "--json", tmp_path / "again.json", "--quiet")

@@ -16,8 +16,8 @@ OF_FORTY = (
     "independent_confusion_subtypes",
     "confusion_from_features",
 )
-"""Stories tried on 40 tasks alone. Not here are stories of an order, and ``difficulty`` and ``score_factor``, which are 1.6
-and 5 points below the votes on these crowds of 40 tasks and are not warned of."""
+"""Stories tried on 40 tasks alone. Not here are stories of an order, and ``difficulty`` and ``score_factor``, which are
+1.6 and 5 points below the votes on these crowds of 40 tasks and are not warned of."""
 
 TWO_CLASSES = ("two_coin", "item_response")
 AT_ONCE = (("dawid_skene", 40), ("one_coin", 40))  # the others are slow

@@ -9,13 +9,12 @@ import pandas as pd
 
 from ...data.description import count_text
 from ...data.errors import real_number, warn
-from ...data.id_text import listing
 from ..fitted.intervals import INTERVAL, checked_tail, quantile, wilson
 from .gold_sample import FEW, GoldSample, gold_sample
 from .gold_shares import Residuals, estimated, residuals, slope
 
 PILOT = 50  # gold labels that are worth having before others are planned
-LISTED = 6  # quantities that a sentence names
+LISTED = 3  # classes that a sentence names; of more only the one that takes the most
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,6 +46,9 @@ class GoldNeeded:
 
     def __str__(self) -> str:
         table = self.table.reset_index()
+        many = "" if len(table) - 1 <= LISTED else f", the most of {len(table) - 1} classes"
+        if many:
+            table = table.iloc[[0, 1 + int(table["n_gold"].iloc[1:].argmax())]]
         parts = [
             f"{n:,} for the {quantity}{'' if quantity == 'accuracy' else f' of {of}'}"
             for quantity, of, n in zip(table["quantity"], table["of"], table["n_gold"], strict=True)
@@ -59,7 +61,7 @@ class GoldNeeded:
         )
         return (
             f"{count_text(self.n_gold, 'gold label')} of tasks drawn at random from {self.n_tasks:,} make "
-            f"{self.interval:.0%} intervals at most {self.width:g} wide ({listing(parts, LISTED, str)}), by {source}. "
+            f"{self.interval:.0%} intervals at most {self.width:g} wide ({', '.join(parts)}{many}), by {source}. "
             f"{self.at_most:,} are enough whatever the labels are worth."
         )
 

@@ -81,6 +81,20 @@ def test_it_prints_the_number_and_what_it_is_from():
     np.testing.assert_allclose(of_pilot.table["width_now"], expected, rtol=0.1)  # the plan's are Wilson's
 
 
+@pytest.mark.parametrize("n_classes", [3, 4])
+def test_of_more_than_three_classes_only_the_one_that_takes_the_most_is_printed(n_classes):
+    shares = [0.2, 0.5, 0.25, 0.05] if n_classes == 4 else [0.2, 0.5, 0.3]
+    task = np.random.default_rng(0).choice(n_classes, 400, p=shares)
+    probabilities = 0.9 * np.eye(n_classes)[task] + 0.1 / n_classes
+    plan = cp.gold_needed(pd.DataFrame(probabilities, columns=list("abcd")[:n_classes]), 0.1)
+    assert len(plan.table) == n_classes + 1
+    named = [name for name in "abcd" if f" for the prevalence of {name}" in str(plan)]
+    most = plan.table["n_gold"].loc["prevalence"]
+    assert named == (["a", "b", "c"] if n_classes == 3 else [most.idxmax()])
+    assert all(f"{most[name]:,} for the prevalence of {name}" in str(plan) for name in named)
+    assert ("of 4 classes" in str(plan)) == (n_classes == 4)
+
+
 @pytest.mark.parametrize("wanted", [0, 1, -0.1, "narrow", None, float("nan")])
 def test_a_width_lies_between_0_and_1(wanted):
     with pytest.raises(ValueError, match=r"width=.*a finite number above 0 and below 1 is needed"):

@@ -181,12 +181,16 @@ class Panel:
 
     def _draw_judges(self, by: str) -> Any:
         """Draw how often judges are right: the figures, the intervals and the order of :attr:`judges`."""
-        names = {by: "value", f"{by}_low": "low", f"{by}_high": "high"}
-        table = self.judges.rename(columns=names).filter(list(names.values())).dropna().iloc[::-1]
         source = "the gold labels" if by == "gold_right" else "the fit"
-        heading = f"How often judges are right, by {source}"
+        measured = "share of annotations that are right"
+        return self._draw(self.judges, by, "judge", measured, f"How often judges are right, by {source}")
+
+    def _draw(self, frame: pd.DataFrame, by: str, of: str, measured: str, heading: str) -> Any:
+        """Draw a column of a table, with its intervals and in its order."""
+        names = {by: "value", f"{by}_low": "low", f"{by}_high": "high"}
+        table = frame.rename(columns=names).filter(list(names.values())).dropna().iloc[::-1]
         heading += f"\nwith {self.interval:.0%} intervals" if "low" in table else ""
-        return draw_ordered(None, table, of="judge", measured="share of annotations that are right", heading=heading)
+        return draw_ordered(None, table, of=of, measured=measured, heading=heading)
 
     def _copies_section(self) -> Section:
         shown = self.copies.assign(judges=self.copies["judges"].map(lambda names: listing(names, NAMED)))
@@ -207,6 +211,7 @@ class Panel:
             return None
         frame = self.systems.set_axis(self.systems.index.map(str).rename("system"))
         files = [(count_text(len(frame), "system"), frame)]
+        draw = partial(self._draw, frame, "score", "system", self.system_score, "Systems")
         return section(
             "systems",
             "What was judged",
@@ -214,6 +219,7 @@ class Panel:
             said=self.system_score,
             leaning=self._of_shared_leaning(),
             files=files,
+            drawn=draw if len(frame) > 1 else None,
         )
 
     def _human_labels_section(self) -> Section:

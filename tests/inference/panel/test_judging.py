@@ -142,6 +142,16 @@ def test_the_picture_of_the_judges_has_the_figures_and_the_order_of_their_table(
         assert ("gold" in alt) == (by == "gold_right")
 
 
+def test_systems_are_drawn_in_their_order_where_there_are_several(panel, crowd, tmp_path):
+    page = Page(panel.report(tmp_path / "panel.html").read_text(encoding="utf-8"))
+    (of_systems,) = [e["alt"] for e in page.all("img") if "system" in e["alt"].casefold()]
+    places = [of_systems.index(name) for name in panel.systems.index if name in of_systems]
+    assert places == sorted(places)
+    one = cp.judge(crowd[0].assign(model="model 0"), system="model", story="majority_vote")
+    page = Page(one.report(tmp_path / "one.html").read_text(encoding="utf-8"))
+    assert not [e for e in page.all("img") if "system" in e["alt"].casefold()]
+
+
 def test_a_page_of_several_questions_counts_tasks_alike_everywhere_and_speaks_of_no_gold_labels(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame([(t, w) for t in range(40) for w in "abc"], columns=["task", "worker"])

@@ -143,13 +143,13 @@ class Panel:
         about = subject(self.fit, None, self.gold, self.seed)
         found = [Alert(*one) for one in self.alerts]
         first = render("opening", verdict=None, sentences=self.sentences, alerts=found, all_clear=[])
-        shown = tiles(about)
+        shown = tiles(about, "judge")
         if self.errors is not None:
             least = "" if self.errors.sees_shared else ", at most"
             shown.insert(2, (f"independent judges that they count like{least}", f"{self.errors.n_effective:.1f}"))
         made = [self._judges_section(), self._copies_section(), self._drop_section(), self._systems_section()]
         made += [ranking_section(about, self.interval), self._human_labels_section(), gold_section(about)]
-        made += [section_of(self.agreement), question_section(about), labels_section(about)]
+        made += [section_of(self.agreement, "judge"), question_section(about), labels_section(about)]
         judged = (
             "without gold labels to judge it" if self.gold is None else "which gold labels judge that it was not told"
         )

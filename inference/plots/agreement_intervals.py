@@ -50,12 +50,12 @@ def plot_agreement(agreement: Agreement, *, ax: Axes | None = None) -> Axes:
     if "even_classes" in table:
         ax.scatter(
             table["even_classes"], at, s=34, marker="D", facecolor=paper(), edgecolor=ACCENT, zorder=2,
-            label="the same workers, if classes were even",
+            label="if classes were even",
         )  # fmt: skip
     ax.set_yticks(at, [NAMES[name] for name in table.index])
     ax.set_ylim(len(table) - 0.5, -0.5)
     ax.set_xlabel("1: all agree; 0 of a coefficient: as often as by chance")
     clean(ax, grid="x")
-    title(ax, "Agreement of the workers", pad=9 + 13 * len(ax.get_legend_handles_labels()[0]))
+    title(ax, "Coefficients of agreement", pad=9 + 13 * len(ax.get_legend_handles_labels()[0]))
     legend(ax, loc="lower right", bbox_to_anchor=(1, 0.99), borderaxespad=0, fontsize=7.5)
     return ax

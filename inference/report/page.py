@@ -59,13 +59,13 @@ def opening(found: Overview, folder: str | None = None) -> Markup:
     )
 
 
-def tiles(subject: Subject) -> list[tuple[str, str]]:
-    """Names and values of the numbers at the top."""
+def tiles(subject: Subject, noun: str = "worker") -> list[tuple[str, str]]:
+    """Names and values of the numbers at the top, with the noun for who annotated."""
     annotations = subject.annotations
     return [
         _tile(len(tasks_of(annotations.tasks)), "task"),
         *([_tile(len(annotations.questions), "question")] if len(annotations.questions) else []),
-        _tile(len(tasks_of(annotations.workers)), "worker") if annotations.named else ("workers", "not named"),
+        _tile(len(tasks_of(annotations.workers)), noun) if annotations.named else (f"{noun}s", "not named"),
         _tile(annotations.n_annotations, "annotation"),
         ("classes", f"{annotations.n_classes:,}"),
         *([("abstentions", f"{_abstained(annotations):.0%}")] if annotations.abstains else []),

@@ -92,24 +92,25 @@ def agreement_section(subject: Subject) -> Section | None:
     return section_of(agreement(subject.annotations, subject.source, draws=DRAWS, seed=subject.seed))
 
 
-def section_of(found: Agreement) -> Section:
-    """Return the section on coefficients that were made already."""
+def section_of(found: Agreement, noun: str = "worker") -> Section:
+    """Return the section on coefficients that were made already, with the noun for who annotated."""
     coefficients = found.table.rename(index=NAMES).rename_axis("coefficient")
     groups = found.by_group["estimate"].unstack("coefficient") if len(found.by_group) else None
     pairs = found.pairs.sort_values("kappa", ascending=False, kind="stable") if len(found.pairs) else None
     files = [("By crowd, class, worker, pair and group", found.to_frame().set_index(["of", "name", "quantity"]))]
     return section(
         "agreement",
-        "Agreement of the workers",
+        f"Agreement of the {noun}s",
+        noun=noun,
         metric=found.metric,
         interval=f"{found.interval:.0%}",
         tasks=count_text(found.n_tasks, "task"),
         misled=str(found).splitlines()[-1] if found.misleads else "",
         coefficients=coefficients.rename(columns={"low": "estimate_low", "high": "estimate_high"}),
         by_class=found.by_class,
-        by_worker=found.by_worker.head(MOST_LISTED),
+        by_worker=found.by_worker.head(MOST_LISTED).rename_axis(noun),
         n_workers=len(found.by_worker),
-        pairs=None if pairs is None else pairs.head(MOST_LISTED).reset_index("other"),
+        pairs=None if pairs is None else pairs.head(MOST_LISTED).reset_index("other").rename_axis(noun),
         n_pairs=0 if pairs is None else len(pairs),
         groups=groups,
         files=files,

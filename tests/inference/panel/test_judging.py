@@ -119,6 +119,11 @@ def test_the_page_has_the_figures_and_leads_to_its_sections(panel, tmp_path):
     assert [row[0] for row in rows] == list(panel.judges.index)
     first = rows[0][heads.index("gold right")].split()[0]
     assert float(first) == pytest.approx(panel.judges["gold_right"].iloc[0], abs=0.0006)
+    assert page.table("By judge")[0][0] == "judge"
+    assert page.table("Cohen’s kappa by pair")[0][:2] == ["judge", "other"]
+    named = [e["text"] for e in page.all("dt", "h2", "figcaption")]
+    assert "judges" in named
+    assert not any("worker" in one for one in named)
     assert [row[0] for row in page.table("Systems")[1:]] == list(panel.systems.index)
     (leaning,) = [one for one in panel.sentences if "most judges share" in one]
     assert "sensitivity and specificity are relative to the panel, and systems' scores shift with it" in leaning

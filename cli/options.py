@@ -48,7 +48,7 @@ def _panel(name: str, **options: typer.models.OptionInfo) -> dict[str, typer.mod
 OPTIONS = (
     _panel(
         ANNOTATIONS,
-        task=option("Column of the tasks.", "COL", default="found by its name"),
+        task=option("Column of the tasks, or two of them: A,B.", "COL", default="found by its name"),
         worker=option("Column of the workers.", "COL", default="found by its name"),
         no_worker=option("No column names the workers."),
         label=option("Column of the annotations: what each worker gave.", "COL", default="found by its name"),

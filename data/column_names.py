@@ -289,6 +289,18 @@ def names_of_both(table: pd.DataFrame, one: str, other: str) -> pd.Series:
     return names.where(table[[one, other]].notna().all(axis=1))
 
 
+def parts_of(name: str) -> list[str]:
+    """Return the columns that "a | b" or "a,b" may name together; of another name itself alone."""
+    return [part.strip() for part in name.split(BOTH if BOTH in name else ",")]
+
+
+def columns_of_task(name: str, columns: Iterable[object]) -> list[str]:
+    """Return the column of a name; or the two that it names together, where none is called so and one of them is."""
+    columns, parts = set(columns), parts_of(name)
+    are_two = name not in columns and len(set(parts)) == len(parts) == 2 and not columns.isdisjoint(parts)
+    return parts if are_two else [name]
+
+
 def both_columns(table: pd.DataFrame, tasks: Iterable[object]) -> tuple[str, str] | None:
     """Return the two columns of a table of whose values its tasks' names are made; None where these are not."""
     known, first = set(tasks), table.head(LOOKED_AT)

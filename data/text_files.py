@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-from .column_names import missing_column
+from .column_names import columns_of_task, missing_column
 from .errors import AnnotationError
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
@@ -252,8 +252,9 @@ def check_columns(names: Mapping[str, str | None], columns: Iterable[Any], what:
     check_roles(names)
     known = list(columns)
     for role, name in names.items():
-        if name is not None and name not in known:
-            raise missing_column(name, role, known, what)
+        for each in [] if name is None else columns_of_task(name, known) if role == "task" else [name]:
+            if each not in known:
+                raise missing_column(each, role, known, what)
 
 
 def check_roles(columns: Mapping[str, str | None]) -> None:

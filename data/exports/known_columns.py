@@ -13,6 +13,7 @@ from ..column_names import (
     COUNTS,
     NAMES,
     SYSTEMS,
+    columns_of_task,
     is_identifier,
     is_name_of,
     likely_columns,
@@ -259,6 +260,38 @@ def with_rows_of_answers(table: pd.DataFrame) -> pd.DataFrame:
     return others
 
 
+def with_named_parts(table: pd.DataFrame, asked: "Asked", what: str) -> tuple[pd.DataFrame, "Asked"]:
+    """Return the table with one column of tasks in the place of the two that were named for them, and the request.
+
+    They are named as "a | b", or "a,b" where no column is called so; any other table and request is as it was.
+
+    Raises:
+        AnnotationError: one of the two is not there.
+    """
+    parts = columns_of_task(asked.task, table.columns)
+    if len(parts) != 2:
+        return table, asked
+    if lacking := [name for name in parts if name not in table.columns]:
+        raise missing_column(lacking[0], "task", table.columns, what)
+    one, other = parts
+    others = table.drop(columns=[name for name in parts if name not in asked.used])
+    others.insert(0, f"{one}{BOTH}{other}", names_of_both(table, one, other))
+    return others, replace(asked, task=f"{one}{BOTH}{other}")
+
+
+def name_of_parts(task: Any) -> str:
+    """Return the name of the column of tasks, also of a list of two columns that name them together.
+
+    Raises:
+        AnnotationError: the list is not of two columns.
+    """
+    if not isinstance(task, list | tuple):
+        return task
+    if len(task) != 2 or not all(isinstance(name, str) for name in task) or task[0] == task[1]:
+        raise AnnotationError(f"task={task!r}: a column is needed, or a list of two that name the tasks together")
+    return BOTH.join(task)
+
+
 def _of_both(roles: Roles, table: pd.DataFrame, name: str) -> tuple[Roles, pd.DataFrame, list[str]]:
     """Return the roles and the table with a task for each pair of a task and a value of a column; and the columns."""
     both = f"{roles.task}{BOTH}{name}"
@@ -430,6 +463,13 @@ class Asked:
     def roles(self) -> dict[str, str | None]:
         """By role the column that was named, None for none, or :data:`INFER`."""
         return {role: getattr(self, role) for role in ("task", "worker", "label", "count", "seconds")}
+
+    @property
+    def used(self) -> set[Any]:
+        """What was named as a column of another kind than that of tasks."""
+        several = self.question if isinstance(self.question, list | tuple) else [self.question]
+        others = [self.worker, self.label, self.count, self.seconds, self.tags, self.options.get("when"), *several]
+        return {name for name in others if isinstance(name, str)}
 
     @property
     def named(self) -> list[str]:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from ..abstentions import abstentions_of
 from ..annotations import Annotations
-from ..column_names import is_name_of, missing_column, stem
+from ..column_names import is_name_of, missing_column, parts_of, stem
 from ..columns import Where, missing_values, row_number
 from ..comparison_columns import with_drawn_sides, with_one_winner
 from ..description import count_text
@@ -50,7 +50,9 @@ from .known_columns import (
     gold_column,
     gold_in,
     left_out,
+    name_of_parts,
     with_answers_of_systems,
+    with_named_parts,
     with_questions_of_content,
     with_repeated_content,
     with_rows_of_answers,
@@ -134,7 +136,7 @@ def read(
     source: Any,
     *,
     question: Any = INFER,
-    task: str = INFER,
+    task: str | Sequence[str] = INFER,
     worker: str | None = INFER,
     label: str = INFER,
     count: str | None = None,
@@ -190,7 +192,8 @@ def read(
             column of questions, and of one with a row for each task and worker the columns of labels, a list with one
             for each question, as for :meth:`Annotations.from_frame`; by default a column that is called so (question,
             aspect, dimension, criterion) and has several for a task; None not to look for one.
-        task: the column of tasks; by default found out by its name.
+        task: the column of tasks; by default found out by its name. Or two columns, ``["prompt", "model"]`` or
+            ``"prompt,model"``, each pair of whose values is a task: ``"p1 | m1"``.
         worker: that of workers; None where no worker is named.
         label: that of annotations.
         count: the column that says how many equal annotations a row stands for.
@@ -238,7 +241,7 @@ def read(
     asked = Asked(
         question=None if question == INFER else question,
         looks=question == INFER,
-        task=task,
+        task=name_of_parts(task),
         worker=worker,
         label=label,
         count=count,
@@ -394,8 +397,9 @@ def _from_files(files: list[Path], path: Path, asked: Asked) -> tuple[Annotation
 
 
 def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
-    table = replace(table, frame=table.frame.rename(columns=str))
-    frame, what, question = table.frame, table.what, asked.question
+    frame, asked = with_named_parts(table.frame.rename(columns=str), asked, table.what)
+    table = replace(table, frame=frame)
+    what, question = table.what, asked.question
     if asked.tags is not None:
         return _tagged(table, asked.tags, asked)
     if asked.comparisons is not False and not asked.named and are_judged_pairs(frame.columns):
@@ -554,7 +558,9 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
     if (field := field_of_results(content)) is not None:
         content = [{"labels" if name == field else name: value for name, value in each.items()} for each in content]
     of_pairs = are_judged_pairs(content[0])
-    frame = pd.DataFrame(content if of_pairs else flat_records(content, what, list(asked.roles.values())))
+    frame = pd.DataFrame(
+        content if of_pairs else flat_records(content, what, [*parts_of(asked.task), *asked.roles.values()])
+    )
     no_label = asked.label == INFER and not any(is_name_of(str(name), "label") for name in frame.columns)
     if no_label and (several := labels_in_lists(content)) is not None:
         place, field, labels = several

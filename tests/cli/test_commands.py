@@ -762,3 +762,11 @@ def test_a_table_may_have_a_column_of_labels_for_each_question(tmp_path, out):
     }
     said = refused("fit", tmp_path / "wide.csv", "--question", "clarity,style", "--out", tmp_path / "other")
     assert "'style'" in said
+
+
+def test_two_columns_name_the_tasks_on_the_command_line(tmp_path):
+    rows = [(f"q{i}", v, w, str(i % 2)) for i in range(6) for v in "AB" for w in "xyz"]
+    pd.DataFrame(rows, columns=["question", "variant", "judge", "label"]).to_csv(path := tmp_path / "a.csv")
+    done = crowdppl("agreement", path, "--task", "question,variant")
+    assert done.exit_code == 0
+    assert "36 annotations of 12 tasks" in done.output

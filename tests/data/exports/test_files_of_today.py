@@ -457,6 +457,48 @@ def test_answers_of_systems_have_rows_questions_gold_labels_and_repeats_too(tmp_
         assert (np.asarray(known.gold) >= 0).sum() == 7
 
 
+@pytest.mark.parametrize("task", [["question", "variant"], "question,variant", "question | variant"])
+def test_two_columns_name_the_tasks_together(tmp_path, task):
+    table = of_systems("variant").assign(note="x")
+    table.to_csv(path := tmp_path / "judged.csv", index=False)
+    (tmp_path / "judged.jsonl").write_text(table.to_json(orient="records", lines=True))
+    said = []
+    options = {"task": task, "ordered": True, "tell": lambda text: said.append(text) or text}
+    for source in (path, table, tmp_path / "judged.jsonl"):
+        found = cp.read(source, **options)
+        assert (found.n_tasks, found.n_annotations, list(found.tasks[:2])) == (120, 360, ["q0 | A", "q0 | B"])
+    assert all("left out: 'note'" in text for text in said)
+    wide = table.pivot(index=["question", "variant"], columns="judge", values="score").reset_index()
+    assert sorted(cp.read(wide, **options).workers) == ["claude", "gpt", "me"]
+    gold = wide[["question", "variant", "me"]].head(7).rename(columns={"me": "label"})
+    gold.to_csv(tmp_path / "gold.csv", index=False)
+    assert (np.asarray(cp.read(path, gold=tmp_path / "gold.csv", **options).gold) >= 0).sum() == 7
+    joined = cp.fit("majority_vote", cp.read(path, **options)).join(table)
+    assert joined["probability"].notna().all()
+
+
+def test_two_places_in_records_name_the_tasks_together():
+    records = [
+        {"of": {"prompt": row.question, "by": row.variant}, "judge": row.judge, "score": row.score}
+        for row in of_systems("variant").itertuples()
+    ]
+    found = cp.read(records, task=["of.prompt", "of.by"], ordered=True, tell=False)
+    assert (found.n_tasks, found.tasks[0], found.n_workers) == (120, "q0 | A", 3)
+
+
+def test_two_columns_of_tasks_of_which_one_is_lacking_and_a_name_with_a_comma(tmp_path):
+    table = of_systems("variant")
+    for task in (["question", "varian"], "question,varian"):
+        with pytest.raises(AnnotationError, match=r"has no column 'varian'; .*Did you mean task='variant'"):
+            cp.read(table, task=task)
+    with pytest.raises(AnnotationError, match=r"task=\['question'\]: a column is needed, or a list of two"):
+        cp.read(table, task=["question"])
+    named = table.assign(**{"question,variant": table["question"]})
+    assert cp.read(named, task="question,variant", ordered=True, tell=False).n_tasks == 40
+    also = cp.read(table, task="question,variant", worker="variant", label="score", ordered=True, tell=False)
+    assert list(also.workers) == ["A", "B", "C"]
+
+
 def test_a_model_that_labels_is_the_worker_where_no_judge_is_named():
     table = of_systems().groupby(["question", "model"], as_index=False)["score"].first()
     found = cp.read(table, ordered=True, tell=False)

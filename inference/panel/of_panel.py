@@ -45,6 +45,7 @@ MEANINGS = {
     "bias": "how many classes the judge’s annotations are above the truth, on average",
     "mean_absolute_error": "how many classes they are away from it, on average",
     "kappa": "agreement with another judge beyond chance",
+    "n_effective": "like how much of an independent judge the judge counts beside the others",
 }
 """Of the columns of judges that ``fit.workers`` does not have, or has by another name."""
 
@@ -150,10 +151,8 @@ class Panel:
         made = [self._judges_section(), self._copies_section(), self._drop_section(), self._systems_section()]
         made += [ranking_section(about, self.interval), self._human_labels_section(), gold_section(about)]
         made += [section_of(self.agreement, "judge"), question_section(about), labels_section(about)]
-        judged = (
-            "without gold labels to judge it" if self.gold is None else "which gold labels judge that it was not told"
-        )
-        lead = f"Labels by {self.fit.story}, {judged}."
+        told = "; gold labels were not told to it, so that they judge it"
+        lead = f"Labels by {self.fit.story}{', without gold labels to judge it' if self.gold is None else told}."
         heading = f"A panel of {count_text(len(self.judges), 'judge')} on {tasks_text(about.annotations.tasks)}"
         write_whole(path, page(title or heading, lead, first, shown, [one for one in made if one is not None]))
         return path

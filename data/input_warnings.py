@@ -80,7 +80,7 @@ def tell_classes(classes: Ids) -> None:
 
 
 def scale_of(classes: Iterable[Hashable]) -> list[Any] | None:
-    """Return classes from the least to the greatest where they are words of one of :data:`SCALES`, or percentages.
+    """Return classes from the least to the greatest where they are a scale: words, percentages, 7/10.
 
     None is returned of others, and of fewer than three.
     """
@@ -90,6 +90,9 @@ def scale_of(classes: Iterable[Hashable]) -> list[Any] | None:
         return None
     if all(PERCENT.fullmatch(name) for name in names):
         return [names[name] for name in sorted(names, key=lambda name: float(name.rstrip("% ")))]
+    of_scale = [SCALE.fullmatch(name) for name in names]
+    if len({found[2] if found else None for found in of_scale}) == 1 and all(of_scale):
+        return [names[name] for name in sorted(names, key=lambda name: float(SCALE.fullmatch(name)[1]))]  # type: ignore[index]
     if all(NUMBERED.match(name) for name in names):
         numbers = {name: int(NUMBERED.match(name)[1]) for name in names}  # type: ignore[index]
         return (
@@ -107,10 +110,10 @@ def scale_of(classes: Iterable[Hashable]) -> list[Any] | None:
 def tell_scale(title: str, classes: Ids) -> None:
     """Warn of words of a scale that are taken as classes without an order."""
     if in_order := scale_of(classes):
-        warn(
-            f"{title}: the classes are those of a scale, and are taken as names without an order; "
-            f"ordered={in_order!r} says it"
-        )
+        mend = f"ordered={in_order!r} says it"
+        if all(SCALE.fullmatch(name) for name in map(str, in_order)):
+            mend = f"tidy=True takes the number before the stroke, as in {in_order[0]!r}; or {mend}"
+        warn(f"{title}: the classes are those of a scale, and are taken as names without an order; {mend}")
 
 
 def tell_codes(title: str, classes: Ids) -> None:
@@ -243,7 +246,8 @@ def _become_numbers(labels: Iterable[Any], plain: list[Any], wanted: list[Any]) 
     numbers = [name for name in given if all_whole_numbers([name])]
     is_text = any(isinstance(name, str) and all_whole_numbers([name]) for name in wanted)
     are_whole = all(isinstance(name, str) for name in plain) and all_whole_numbers(plain)
-    return 0 < len(numbers) < len(given) and are_whole and not is_text
+    has_scale = all(SCALE.fullmatch(_unmarked(name)) for name in given)
+    return (len(numbers) > 0 or has_scale) and len(numbers) < len(given) and are_whole and not is_text
 
 
 def tidied_names(column: Column, *, case: bool) -> Column:
@@ -352,14 +356,17 @@ def spellings(given: Iterable[Hashable], classes: Iterable[Hashable]) -> dict[Ha
 def _keys(names: Iterable[Any]) -> Callable[[Any], Hashable]:
     """Return a key that is equal for labels that differ by slips alone; of numbers it is their text.
 
-    Of "4/5" it is "4" where the largest number among the labels is the 5 after every stroke: 1/2 beside 1 is a half.
+    Of "4/5" it is "4" where the largest number among the labels is the 5 after every stroke: 1/2 beside 1 is a half;
+    and where all numbers have that stroke.
     """
     plain = {name: _plain(str(name)) for name in names if _is_text_or_whole(name)}
     parts = [SCALE.fullmatch(text) for text in plain.values()]
     scales = {float(found[2]) for found in parts if found}
     given = [float(found[1]) for found in parts if found]
-    given += [float(text) for text in plain.values() if NUMBER.fullmatch(text)]
-    if len(scales) == 1 and scales == {max(given)}:
+    alone = [float(text) for text in plain.values() if NUMBER.fullmatch(text)]
+    largest = max([*given, *alone], default=0.0)
+    are_shares = len(given) > 1 and not alone and scales == {max(scales, default=0.0)} and largest <= max(scales)
+    if scales == {largest} or are_shares:
         plain = {name: SCALE.sub(r"\1", text) for name, text in plain.items()}
     return lambda name: plain.get(name, name) if _is_text_or_whole(name) else name
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import crowdppl as cp
 from crowdppl import Annotations
 from crowdppl.data import Ids
 from crowdppl.data.errors import AnnotationError, AnnotationWarning
@@ -129,6 +130,21 @@ def test_a_number_that_is_a_step_of_a_scale_is_not_told_as_none(labels):
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*as a class|.*as classes")
         Annotations.from_frame(frame(*labels))
+
+
+def test_scores_with_their_scale_after_a_stroke_are_told_and_tidied(tmp_path):
+    labels = ["10/10", "2/10", "7/10", "2/10"]
+    frame(*labels).to_csv(path := tmp_path / "a.csv", index=False)
+    for read, source in ((Annotations.from_frame, frame(*labels)), (cp.read, path)):
+        in_order = r"ordered=\['2/10', '7/10', '10/10'\]"
+        with pytest.warns(AnnotationWarning, match=rf"those of a scale, .*tidy=True takes the number.*{in_order}"):
+            assert not read(source).kind.in_order
+        with pytest.warns(AnnotationWarning, match="the whole numbers 2, 7, 10 are taken as ordered"):
+            tidy = read(source, tidy=True)
+        assert (list(tidy.classes), tidy.votes().sum(0).tolist()) == ([2, 7, 10], [2, 1, 1])
+        assert read(source, ordered=["2/10", "7/10", "10/10"]).kind.in_order
+    beyond = Annotations.from_frame(frame("3/10", "5/10"), tidy=True)
+    assert list(beyond.classes) == [3, 5]
 
 
 SCORES = ["4", "Score: 4", "4/5", "Rating: 4", "**Score:** 4", "4 out of 5", "5", "Final score: 5", "1"]

@@ -15,7 +15,7 @@ from .id_text import listing
 from .ids import Ids
 from .kinds import MOST_SCORES, are_whole
 from .questions import Units
-from .text import all_whole_numbers, are_digits
+from .text import all_whole_numbers
 
 MISSING = frozenset({
     "-", "--", "<na>", "#n/a", "nil", "none",
@@ -420,7 +420,7 @@ def _tell_alike(classes: Iterable[Hashable]) -> None:
 
 def standing_for_none(classes: Ids) -> list[Any]:
     """Return the classes that may stand for no label: their names, a few words beside numbers, numbers far off."""
-    text = [name for name in classes if isinstance(name, str) and not are_digits([name])]
+    text = [name for name in classes if isinstance(name, str) and not NUMBER.fullmatch(name.strip())]
     words = [name for name in text if not _stands_in_more(name)]
     n_numbers = len(classes) - len(text)
     found = [name for name in words if name.strip().casefold() in MISSING]

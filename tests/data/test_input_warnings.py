@@ -147,6 +147,15 @@ def test_scores_with_their_scale_after_a_stroke_are_told_and_tidied(tmp_path):
     assert list(beyond.classes) == [3, 5]
 
 
+def test_a_fraction_among_whole_numbers_is_not_proposed_as_an_abstention(tmp_path):
+    labels = [*map(str, range(1, 11)), "7.5", "bad"]
+    frame(*labels * 2).to_csv(path := tmp_path / "a.csv", index=False)
+    with pytest.warns(AnnotationWarning, match=r"^'bad' counts as a class; .* give abstain=\['bad'\]$"):
+        cp.read(path)
+    with pytest.raises(AnnotationError, match=r"row 10 .*'7\.5' is a fraction"):
+        cp.read(path, abstain="bad")
+
+
 SCORES = ["4", "Score: 4", "4/5", "Rating: 4", "**Score:** 4", "4 out of 5", "5", "Final score: 5", "1"]
 
 

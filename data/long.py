@@ -279,9 +279,8 @@ def csv_fields(
     Raises:
         AnnotationError: as `read_csv_tables` and `frame_rows`; or labels are fractions, and no classes are listed.
     """
-    gold, options = options.get("gold"), dict(options)
-    if isinstance(options.get("abstain"), Iterator):
-        options["abstain"] = list(options["abstain"])
+    options = {name: list(value) if isinstance(value, Iterator) else value for name, value in options.items()}
+    gold = options.get("gold")
     silent = abstentions_of(options.get("abstain"))
     # Text in both files is converted together; gold labels in another file have types of their own.
     together = isinstance(gold, str | Path) and Path(gold).is_file()
@@ -301,6 +300,10 @@ def csv_fields(
     if truth is not None:
         options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator, encoding)}
     where = where or row_and_line(path, separator, encoding)
+    steps = listed_classes(options) or ()
+    if any(isinstance(value, float) for value in steps) and not any(isinstance(value, str) for value in steps):
+        numbers = {name: _numbers_in(table[name], silent) for name in listed(labels) if name in table}
+        table = table.assign(**{name: of.combine_first(table[name].astype(object)) for name, of in numbers.items()})
     for label in listed(labels):
         if label in table and listed_classes(options) is None:
             refuse_fractions(table[label], options.get("abstain"), f"column {label!r}", where)
@@ -315,11 +318,17 @@ def refuse_fractions(labels: pd.Series, abstain: Any, title: str, where: Where) 
     """
     if labels.dtype.kind in "iuf":
         return
-    written = labels.where(labels.map(lambda label: isinstance(label, str)))
-    numbers = decimal_numbers(written[~written.isin([str(value) for value in abstentions_of(abstain)])])
-    if numbers.dtype.kind == "f" and len(fractions := numbers.index[numbers.notna() & (numbers % 1 != 0)]):
+    numbers = _numbers_in(labels, abstentions_of(abstain))
+    if len(fractions := numbers.index[numbers.notna() & (numbers % 1 != 0)]):
         row = int(fractions[0])
         raise AnnotationError(f"{title}, {where(row)}: {fraction_text(labels[row])}")
+
+
+def _numbers_in(labels: pd.Series, abstentions: Ids) -> pd.Series:
+    """Return labels in text as real numbers by row, beside abstentions; none where others are no numbers."""
+    written = labels.where(labels.map(lambda label: isinstance(label, str)))
+    numbers = decimal_numbers(written[~written.isin([str(value) for value in abstentions])])
+    return numbers if numbers.dtype.kind == "f" else numbers[:0].astype(float)
 
 
 def _filled_rows(frame: Any, filled: dict[str, pd.Series]) -> np.ndarray:

@@ -156,6 +156,13 @@ def test_a_fraction_among_whole_numbers_is_not_proposed_as_an_abstention(tmp_pat
         cp.read(path, abstain="bad")
 
 
+@pytest.mark.parametrize("listed", [list, iter])
+def test_steps_of_a_scale_in_a_text_file_may_be_listed_as_numbers(tmp_path, listed):
+    frame("0.1", "0.5", "1", "0.5", "bad").to_csv(path := tmp_path / "a.csv", index=False)
+    found = Annotations.from_csv(path, ordered=listed([0.1, 0.5, 1.0]), abstain="bad")
+    assert (list(found.classes), found.votes().sum(0).tolist()) == ([0.1, 0.5, 1.0], [1, 2, 1])
+
+
 SCORES = ["4", "Score: 4", "4/5", "Rating: 4", "**Score:** 4", "4 out of 5", "5", "Final score: 5", "1"]
 
 

@@ -23,7 +23,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "worker": (
         "worker", "annotator", "rater", "judge", "labeler", "labeller", "coder", "performer", "participant",
-        "respondent", "user", "model", "lf", "reviewer", "expert", "grader", "source", "annotatorkind",
+        "respondent", "user", "model", "llm", "lf", "reviewer", "expert", "grader", "source", "annotatorkind",
         "evaluator", "judgemodel", "gradermodel", "evaluatormodel", "annotatormodel",
         "annotatorin", "prufer", "bewerter", "bewerterin", "gutachter", "teilnehmer", "kodierer", "nutzer",
         "annotateur", "evaluateur", "juge", "utilisateur", "codeur", "anotador", "evaluador", "juez", "participante",
@@ -52,7 +52,7 @@ JUDGES = ("judge", "judgemodel", "evaluator", "evaluatormodel", "grader", "grade
 
 SYSTEMS = re.compile(
     r"((answer|candidate|completion|evaluated|generated|generator|judged|output|policy|response|target|tested)?"
-    r"(model|system))|candidate|generator|policy|assistant|chatbot|bot"
+    r"(model|llm|system))|candidate|generator|policy|assistant|chatbot|bot"
 )
 """Names, as :func:`stem` has them, of columns that name who gave the answers that are judged."""
 
@@ -80,6 +80,9 @@ CRITERION_NAMES = ("annotationname", "scorename")
 HARDLY_REPEATED = 0.9
 """Share of the rows from which on so many different values are hardly those of tasks, workers or labels."""
 
+RANGE = re.compile(r"(?<=\w)\s*[(\[]\s*-?\d+\s*(?:-|\u2013|to|/|\.\.|,)\s*\d+[^()\[\]]*[)\]]\s*$")
+"""What may stand after the name of a column of scores: those that there are."""
+
 TIMES = ("time", "duration", "elapsed")
 """Names that may be those of times, in seconds or not."""
 
@@ -90,8 +93,8 @@ def plain(name: str) -> str:
 
 
 def stem(name: str) -> str:
-    """Return a name in small letters and digits, without "id" or "name" at its end."""
-    short = plain(name)
+    """Return a name in small letters and digits, without "id" or "name" at its end, or a range: Score (1-10)."""
+    short = plain(RANGE.sub("", name))
     return re.sub(r"(?<=.)(ids?|names?)$", "", short) or short
 
 
@@ -133,7 +136,7 @@ def named_for(role: str, columns: Iterable[str]) -> list[str]:
     if role == "label":
         found = [name for name in found if not is_identifier(name)] or found
     if role == "worker" and any(stem(name) in JUDGES for name in found):
-        found = [name for name in found if stem(name) != "model"]  # which is judged
+        found = [name for name in found if stem(name) not in ("model", "llm")]  # which are judged
     if all("." in name for name in found):
         found = [name for name in found if name.rpartition(".")[2] == role] or found
     if role == "task":

@@ -499,6 +499,15 @@ def test_two_columns_of_tasks_of_which_one_is_lacking_and_a_name_with_a_comma(tm
     assert list(also.workers) == ["A", "B", "C"]
 
 
+@pytest.mark.parametrize("label", ["Score (1-10)", "Rating [1 to 5]", "score(0–100)", "Score"])
+def test_a_column_of_scores_is_known_with_their_range_and_a_worker_as_llm(label):
+    table = of_systems().rename(columns={"score": label, "judge": "LLM", "question": "#", "model": "Notes"})
+    found = cp.read(table, task="#", ordered=True, tell=False)
+    assert (found.n_tasks, sorted(found.workers), found.classes[0]) == (40, ["claude", "gpt", "me"], 1)
+    judged = of_systems().rename(columns={"model": "LLM"})
+    assert cp.read(judged, ordered=True, tell=False).tasks[0] == "q0 | A"
+
+
 def test_a_model_that_labels_is_the_worker_where_no_judge_is_named():
     table = of_systems().groupby(["question", "model"], as_index=False)["score"].first()
     found = cp.read(table, ordered=True, tell=False)

@@ -28,10 +28,13 @@ KIND = Pairwise()
 COMPARED = ("", "model", "item", "answer", "response", "output")
 """Words for what is compared, before the letter or the number of a side: model_a, model_1."""
 
+BOTH_BAD = ("tiebothbad", "bothbad")
+"""Labels, in small letters and digits, that are ties and say more."""
+
 WORDS: dict[str, tuple[str, ...]] = {
     "left": ("left", "first", *(f"{what}{end}" for what in COMPARED for end in ("a", "1"))),
     "right": ("right", "second", *(f"{what}{end}" for what in COMPARED for end in ("b", "2"))),
-    "tie": ("tie", "tied", "draw", "equal", "same", "both", "tiebothbad", "bothbad"),
+    "tie": ("tie", "tied", "draw", "equal", "same", "both", *BOTH_BAD),
 }
 """By class the labels that stand for it, in small letters and digits alone."""
 

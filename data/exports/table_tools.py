@@ -17,7 +17,7 @@ from ..annotations import Annotations
 from ..arrays import groups_sharing
 from ..column_names import NAMES, missing_column, plain, stem
 from ..comparison_columns import find_comparison_columns, needed_comparison_columns, two_sides
-from ..comparisons import ComparisonColumns, comparison_fields
+from ..comparisons import BOTH_BAD, ComparisonColumns, comparison_fields
 from ..description import count_text
 from ..errors import AnnotationError
 from ..text import convert_text
@@ -374,6 +374,10 @@ def compared_annotations(
         other = "" if asked.comparisons else f"; where {found.label!r} has classes like any other: comparisons=False"
         raise AnnotationError(f"{what}: {error}{other}") from None
     annotations = Annotations(**fields)
+    given = dict.fromkeys(str(value) for name in found.answers for value in columns[name].dropna().unique())
+    stated = {*map(str, asked.meaning or ()), *map(str, abstentions_of(asked.options.get("abstain")))}
+    bad = [name for name in given if plain(name) in BOTH_BAD and name not in stated]
+    ties = f", {' and '.join(map(repr, bad))} as a tie" if bad else ""
     pairs = np.unique(np.sort(np.asarray(annotations.sides), axis=1), axis=0)
     sizes = f"{count_text(annotations.n_annotations, 'comparison')} of {count_text(len(annotations.items), 'item')}, "
     sizes += f"{count_text(len(pairs), 'pair')}, "
@@ -381,7 +385,7 @@ def compared_annotations(
     sizes += f", {count_text(len(annotations.questions), 'question')}" if len(annotations.questions) else ""
     of_turns = "" if turns is None else f", each {TURN!r} of which is a prompt of its own"
     rest = left_out(table.columns, [*columns, *([] if turns is None else [TURN])], takes_gold=False)
-    return annotations, f"{what}: comparisons ({found.said()}{of_turns}): {sizes}{rest}"
+    return annotations, f"{what}: comparisons ({found.said()}{of_turns}{ties}): {sizes}{rest}"
 
 
 def _turns(table: pd.DataFrame, found: ComparisonColumns, what: str) -> pd.Series | None:

@@ -29,6 +29,13 @@ def same(ours, theirs):
     return ours.pairs.equals(theirs.pairs) and ours.to_frame().equals(theirs.to_frame())
 
 
+def test_pairs_of_which_both_are_bad_are_said_to_be_ties_unless_something_is_said_of_them(capsys):
+    table = ARENA.replace("tie (bothbad)", "both_bad")
+    for options, said in (({}, True), ({"abstain": "both_bad"}, False), ({"meaning": {"both_bad": "tie"}}, False)):
+        cp.read(table, **options)
+        assert ("'both_bad' as a tie" in capsys.readouterr().err) == said
+
+
 def test_an_export_of_an_arena_is_read_from_csv_json_and_a_table_and_it_is_said_as_what(tmp_path, capsys):
     told = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
     records = [

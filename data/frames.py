@@ -20,6 +20,7 @@ from .scan import BYTES_IN_MEMORY, physical_memory, size_text
 from .text import convert_labels, convert_text, written_alike
 from .text_files import (
     encoding_of,
+    has_blanks,
     not_text,
     open_text,
     read_header,
@@ -90,8 +91,8 @@ def read_text_table(path: str | Path, separator: str | None = None, encoding: st
     """Read a CSV or TSV file as a table of text, with NaN where a cell is empty.
 
     "NA" and "None" are text like any other, and so is "007". Cells that were made harmless to spreadsheets
-    (:mod:`.harmless_csv`) are as they were before. A file that is neither UTF-8 nor UTF-16 is read as
-    Windows-1252, with a warning.
+    (:mod:`.harmless_csv`) are as they were before, and a blank after each separator of the header is part of no cell.
+    A file that is neither UTF-8 nor UTF-16 is read as Windows-1252, with a warning.
 
     Args:
         path: the file, with a header; it may be compressed (.gz, .zst, .bz2, .xz).
@@ -109,7 +110,14 @@ def read_text_table(path: str | Path, separator: str | None = None, encoding: st
     read_header(path, separator, encoding)
     try:
         with reading(path), open_text(path, encoding) as file:
-            table = pd.read_csv(file, sep=separator, dtype=str, keep_default_na=False, na_values=[""])
+            table = pd.read_csv(
+                file,
+                sep=separator,
+                dtype=str,
+                keep_default_na=False,
+                na_values=[""],
+                skipinitialspace=has_blanks(path, separator, encoding),
+            )
     except UnicodeDecodeError as error:
         raise not_text(path, error) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -167,7 +175,8 @@ def _encoding(path: Path) -> str:
 def line_of(path: Path, row: int, separator: str | None = None, encoding: str | None = None) -> int:
     """Return the line of a file, counted from 1, on which a data row, counted from 0, ends."""
     with open_text(path, encoding) as file:
-        reader = csv.reader(file, delimiter=separator or separator_of(path, encoding))
+        between = separator or separator_of(path, encoding)
+        reader = csv.reader(file, delimiter=between, skipinitialspace=has_blanks(path, between, encoding))
         above = separator_line(path, encoding) is not None
         filled = (reader.line_num + above for fields in reader if fields)
         return next((line for number, line in enumerate(filled, start=-1) if number == row), reader.line_num)

@@ -221,7 +221,9 @@ def read_header(path: Path, separator: str | None = None, encoding: str | None =
         raise AnnotationError(f"{path} is a Parquet file, not CSV; read it with from_parquet")
     try:
         with reading(path), open_text(path, encoding) as file:
-            rows = csv.reader(file, delimiter=separator or separator_of(path, encoding))
+            between = separator or separator_of(path, encoding)
+            skips = has_blanks(path, between, encoding)
+            rows = csv.reader(file, delimiter=between, skipinitialspace=skips)
             header = next((fields for fields in rows if fields), [])
     except UnicodeDecodeError as error:
         raise not_text(path, error) from None
@@ -231,6 +233,13 @@ def read_header(path: Path, separator: str | None = None, encoding: str | None =
     if twice := sorted({name for name in header if name and header.count(name) > 1}):
         raise AnnotationError(f"{path}: the header names {', '.join(map(repr, twice))} more than once; rename one")
     return header
+
+
+def has_blanks(path: str | Path, separator: str, encoding: str | None = None) -> bool:
+    """Tell whether a blank stands after each separator of a file's header, which is then no part of the cells."""
+    with open_text(path, encoding) as file:
+        header = next((fields for fields in csv.reader(file, delimiter=separator) if fields), [])
+    return len(header) > 1 and all(name.startswith(" ") and name.strip() for name in header[1:])
 
 
 def not_text(path: Path, error: UnicodeDecodeError) -> AnnotationError:

@@ -184,3 +184,14 @@ def test_several_columns_of_answers_are_asked_for_as_questions_and_none_that_is_
     tagged = pd.DataFrame({"doc": [1, 1], "annotator": ["a", "b"], "tags": ["x", "y"]})
     with pytest.raises(cp.AnnotationError, match=r"no column 'task'; .*Did you mean task='doc'\?"):
         cp.Annotations.from_tags(tagged)
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_blank_after_each_separator_is_no_part_of_the_cells(tmp_path, separator):
+    rows = ["task, worker, label", 't1, ann, "a, b; c"', "t1, bob, 2", "t2, ann, 2", 't2, bob, "a, b; c"']
+    rows = [rows[0].replace(",", separator)] + [row.replace(",", separator, 2) for row in rows[1:]]
+    (path := tmp_path / "a.csv").write_text("\n".join(rows) + "\n")
+    found = cp.read(path, separator=separator)
+    assert (list(found.workers), list(found.classes)) == (["ann", "bob"], ["2", "a, b; c"])
+    path.write_text("task,worker,label\nt1, ann,a\nt1,bob,b\n")
+    assert list(cp.read(path).workers) == [" ann", "bob"]

@@ -35,9 +35,6 @@ NAMED = 4  # judges that a sentence names
 DOUBTED = ("perhaps_copies", "always_the_same")
 """Codes of findings on judges who may be copies, as far as they agree too little to tell."""
 
-LEANING = {"bias": "biases", "sensitivity": "sensitivity", "specificity": "specificity"}
-"""Columns of judges by which way they err, with their names in a sentence."""
-
 MEANINGS = {
     "right": "share of the judge’s annotations that are the truth, by the fit",
     "gold_right": "the same by gold labels alone",
@@ -349,20 +346,16 @@ class Panel:
         return f"{first}, with probability {best['best']:.2f} that none is better, as far as the labels are right."
 
     def _of_shared_leaning(self) -> str:
-        """Return what cannot be seen of a leaning that most judges share; nothing where no figure depends on it."""
-        said, remain = [], []
-        leaning = [many for name, many in LEANING.items() if name in self.judges]
-        if leaning and self.fit.annotations.sides is None:  # comparisons have a position bias
-            said.append(f"{' and '.join(leaning)} are relative to the panel")
-            remain.append("between judges")
-        if self.systems is not None:
-            said.append("systems' scores shift with it")
-            remain.append("between systems")
-        if not said:
+        """Return what cannot be seen of a leaning that most judges share, where classes are ordered; else nothing."""
+        if "bias" not in self.judges:
             return ""
+        scored = several = ""
+        if self.systems is not None:
+            several = " and between systems" * (len(self.systems) > 1)
+            scored = ", and systems' scores shift with it" if several else ", and the system's score shifts with it"
         return (
-            "A leaning that most judges share shows only in gold labels, and the fit uses none: "
-            f"{', and '.join(said)}, beyond their intervals, while differences {' and '.join(remain)} remain."
+            "A leaning that most judges share shows only in gold labels, and the fit uses none: biases are relative to "
+            f"the panel{scored}, beyond the intervals, while differences between judges{several} hardly change."
         )
 
 

@@ -29,9 +29,9 @@ from ..description import count_text
 from ..errors import AnnotationError
 from ..id_text import listing
 from ..questions import MOST_QUESTIONS, QUESTION, names_questions
-from ..text import convert_text
+from ..text import convert_labels, convert_text
 from ..text_files import suffix_of
-from ..wide import task_column_of_rows
+from ..wide import is_text, task_column_of_rows
 
 ROLES = tuple(NAMES)
 NEEDED = ("task", "worker", "label")
@@ -385,7 +385,9 @@ def gold_column(table: pd.DataFrame, gold: Any) -> str | None:
     return gold if isinstance(gold, str) and gold in table.columns and not Path(gold).is_file() else None
 
 
-def gold_in(table: pd.DataFrame, roles: Roles, gold: Any, question: str | None = None) -> tuple[Any, str]:
+def gold_in(
+    table: pd.DataFrame, roles: Roles, gold: Any, question: str | None = None, abstentions: Iterable[object] = ()
+) -> tuple[Any, str]:
     """Return the gold labels that were given, or those of a column of the table, and what is said of them.
 
     Those of a column are by task, or by task and question where there is a column of questions.
@@ -412,12 +414,11 @@ def gold_in(table: pd.DataFrame, roles: Roles, gold: Any, question: str | None =
             f"column {roles.gold!r}: task {name!r} has the gold labels {values}; keep one, or give gold=None to leave "
             "the column out"
         )
-    is_text = distinct.map(lambda value: isinstance(value, str)).all().all()
-    if is_text:
+    if all(map(is_text, [table[roles.label], *(distinct[name] for name in distinct)])):
         distinct = distinct.assign(
             **{
                 **{key: _like(distinct[key], table[key]) for key in keys},
-                roles.gold: _like(distinct[roles.gold], table[roles.label], distinct[roles.gold]),
+                roles.gold: convert_labels(distinct[roles.gold], table[roles.label], abstentions=abstentions)[0],
             }
         )
     columns = [distinct[key].tolist() for key in keys]

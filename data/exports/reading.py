@@ -502,7 +502,13 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
         roles, questions = replace(roles, gold=None), f"a column for each of {len(answers)} questions"
     else:
         questions = "" if question is None else f"question {question!r}"
-    truth, said_gold = gold_in(frame, roles, asked.gold, question if questions and not answers else None)
+    silent = abstentions_of(asked.options.get("abstain"))
+    truth, said_gold = gold_in(frame, roles, asked.gold, question if questions and not answers else None, silent)
+    if path is None and not answers and listed_classes(asked.options) is None:
+        given = frame[roles.label]
+        if is_text(given) and given.isin([str(value) for value in silent]).any():  # as pandas reads numbers beside it
+            frame = frame.assign(**{roles.label: convert_labels(given, abstentions=silent)[0]})
+            table = replace(table, frame=frame)
     columns = {"question": question} if question is not None else {}
     count = count_column(roles, frame) if asked.count is None and not answers else asked.count
     if count != asked.count:

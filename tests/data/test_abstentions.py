@@ -197,3 +197,19 @@ def test_whole_numbers_in_text_beside_an_abstention_are_scores_in_order(tmp_path
     assert annotations.kind.in_order
     with pytest.warns(AnnotationWarning, match="'error' counts as a class"):
         assert "error" in cp.read(path, tell=False, **options).classes
+
+
+def test_gold_labels_beside_scores_with_an_abstention_are_numbers_too(tmp_path):
+    rows = [(f"t{i}", f"w{j}", str((i + j) % 5 + 1), str(i % 5 + 1)) for i in range(20) for j in range(3)]
+    table = pd.DataFrame(rows, columns=["task", "worker", "label", "gold"])
+    table.loc[3, "label"] = "error"
+    table.to_csv(path := tmp_path / "scores.csv", index=False)
+    numbers = table.assign(label=[value if value == "error" else int(value) for value in table["label"]])
+    for source in (path, pd.read_csv(path), table, numbers.assign(gold=table["gold"].astype(int))):
+        with pytest.warns(AnnotationWarning) as told:
+            annotations = cp.read(source, abstain="error", tell=False)
+        assert ["taken as ordered" in str(each.message) for each in told] == [True]
+        assert list(annotations.classes) == [1, 2, 3, 4, 5]
+        assert np.asarray(annotations.gold).tolist() == [i % 5 for i in range(20)]
+    kept = cp.read(table, gold=None, abstain="error", classes=["1", "2", "3", "4", "5"], tell=False)
+    assert kept.classes[0] == "1"

@@ -170,7 +170,9 @@ def _judges(
     for part in parts:
         frame = frame.join(part)
     first = "gold_right_low" if judged is not None else "right_low" if "right_low" in frame else "right"
-    return frame.rename_axis("judge").sort_values([first, "annotations"], ascending=False, kind="stable")
+    return frame.rename_axis(index={"worker": "judge"}).sort_values(
+        [first, "annotations"], ascending=False, kind="stable"
+    )
 
 
 def _with_ends(frame: pd.DataFrame, name: str, new: str | None = None) -> pd.DataFrame:

@@ -92,6 +92,11 @@ class Panel:
     seed: int = 0
 
     @property
+    def n_judges(self) -> int:
+        """The number of judges, who have a row for each question where their quality is by question."""
+        return int(self.judges.index.get_level_values("judge").nunique())
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """Sentences that can be repeated: on the panel, its judges, labels, what was judged, the ranking."""
         said = [self._of_independence(), self._of_judges(), self._of_positions(), self._of_labels()]
@@ -150,7 +155,7 @@ class Panel:
         made += [section_of(self.agreement, "judge"), question_section(about), labels_section(about)]
         told = "; gold labels were not told to it, so that they judge it"
         lead = f"Labels by {self.fit.story}{', without gold labels to judge it' if self.gold is None else told}."
-        heading = f"A panel of {count_text(len(self.judges), 'judge')} on {tasks_text(about.annotations.tasks)}"
+        heading = f"A panel of {count_text(self.n_judges, 'judge')} on {tasks_text(about.annotations.tasks)}"
         write_whole(path, page(title or heading, lead, first, shown, [one for one in made if one is not None]))
         return path
 
@@ -240,7 +245,7 @@ class Panel:
             "sentences": list(self.sentences),
             **found,
             "agreement": _records(self.agreement.table),
-            "n_judges": len(self.judges),
+            "n_judges": self.n_judges,
             "n_effective": None if errors is None else errors.n_effective,
             "n_effective_interval": None if errors is None else list(errors.interval),
             "estimate": None if estimate is None else _records(estimate.table),
@@ -267,7 +272,7 @@ class Panel:
         return self.judges.style.format(precision=3, na_rep="–").to_html()
 
     def _of_independence(self) -> str:
-        judged = f"{count_text(len(self.judges), 'judge')} annotated {tasks_text(self.fit.annotations.tasks)}"
+        judged = f"{count_text(self.n_judges, 'judge')} annotated {tasks_text(self.fit.annotations.tasks)}"
         if self.errors is None:
             return f"{judged}; nothing tells like how many independent ones they count."
         errors = self.errors

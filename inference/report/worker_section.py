@@ -108,9 +108,11 @@ def section_of(found: Agreement, noun: str = "worker") -> Section:
         misled=str(found).splitlines()[-1] if found.misleads else "",
         coefficients=coefficients.rename(columns={"low": "estimate_low", "high": "estimate_high"}),
         by_class=found.by_class,
-        by_worker=found.by_worker.head(MOST_LISTED).rename_axis(noun),
+        by_worker=found.by_worker.head(MOST_LISTED).rename_axis(index={"worker": noun}),
         n_workers=len(found.by_worker),
-        pairs=None if pairs is None else pairs.head(MOST_LISTED).reset_index("other").rename_axis(noun),
+        pairs=None
+        if pairs is None
+        else pairs.head(MOST_LISTED).reset_index("other").rename_axis(index={"worker": noun}),
         n_pairs=0 if pairs is None else len(pairs),
         groups=groups,
         files=files,

@@ -156,6 +156,17 @@ def test_systems_are_drawn_in_their_order_where_there_are_several(panel, crowd, 
     assert not [e for e in page.all("img") if e["alt"].startswith("Systems")]
 
 
+def test_judges_whose_quality_is_by_question_have_a_row_for_each_and_count_once(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame([(t, w) for t in range(40) for w in "abc"], columns=["task", "worker"])
+    table["helpful"], table["safe"] = rng.integers(0, 2, (2, len(table)))
+    panel = cp.judge(table, question=["helpful", "safe"], story="one_coin", quality="by_question")
+    assert panel.judges.index.names == ["judge", "question"]
+    assert (len(panel.judges), panel.n_judges) == (6, 3)
+    page = Page(panel.report(tmp_path / "panel.html").read_text(encoding="utf-8"))
+    assert page.all("h1")[0]["text"].startswith("A panel of 3 judges")
+
+
 def test_a_page_of_several_questions_counts_tasks_alike_everywhere_and_speaks_of_no_gold_labels(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame([(t, w) for t in range(40) for w in "abc"], columns=["task", "worker"])

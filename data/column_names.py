@@ -81,7 +81,7 @@ HARDLY_REPEATED = 0.9
 """Share of the rows from which on so many different values are hardly those of tasks, workers or labels."""
 
 RANGE = re.compile(r"(?<=\w)\s*[(\[]\s*-?\d+\s*(?:-|\u2013|to|/|\.\.|,)\s*\d+[^()\[\]]*[)\]]\s*$")
-"""What may stand after the name of a column of scores: those that there are."""
+"""A range of scores after the name of their column, in brackets."""
 
 TIMES = ("time", "duration", "elapsed")
 """Names that may be those of times, in seconds or not."""
@@ -306,9 +306,10 @@ def columns_of_task(name: str, columns: Iterable[object]) -> list[str]:
 
 def both_columns(table: pd.DataFrame, tasks: Iterable[object]) -> tuple[str, str] | None:
     """Return the two columns of a table of whose values its tasks' names are made; None where these are not."""
-    known, first = set(tasks), table.head(LOOKED_AT)
-    if not any(isinstance(task, str) and BOTH in task for task in itertools.islice(known, 1)):
+    tasks, first = list(tasks), table.head(LOOKED_AT)
+    if not (tasks and isinstance(tasks[0], str) and BOTH in tasks[0]):
         return None
+    known = set(tasks)
     pairs = itertools.permutations(table.columns, 2)
     return next((pair for pair in pairs if names_of_both(first, *pair).isin(known).any()), None)
 

@@ -467,7 +467,7 @@ class Asked:
 
     @property
     def used(self) -> set[Any]:
-        """What was named as a column of another kind than that of tasks."""
+        """Names of columns that were given for something else than tasks."""
         several = self.question if isinstance(self.question, list | tuple) else [self.question]
         others = [self.worker, self.label, self.count, self.seconds, self.tags, self.options.get("when"), *several]
         return {name for name in others if isinstance(name, str)}

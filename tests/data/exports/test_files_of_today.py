@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl.data.column_names import both_columns
 from crowdppl.data.errors import AnnotationError, AnnotationWarning
 
 
@@ -519,6 +520,13 @@ def test_labels_are_joined_to_a_table_whose_tasks_are_answers_of_systems():
     joined = cp.fit("majority_vote", cp.read(table, ordered=True, tell=False)).join(table)
     assert joined["probability"].notna().all()
     assert joined.groupby(["question", "model"])["label"].nunique().eq(1).all()
+
+
+def test_columns_that_name_tasks_together_are_found_by_the_first_task_whatever_the_others_are_called():
+    table = pd.DataFrame({"prompt": ["p1", "p2"], "model": ["a", "b"], "task": ["x | y", "z"]})
+    assert both_columns(table, ["p1 | a", "p2 | b", "alone"]) == ("prompt", "model")
+    assert both_columns(table, ["z", "x | y"]) is None
+    assert both_columns(table, []) is None
 
 
 def test_a_table_of_rubrics_with_a_column_for_each_is_refused_with_all_of_them(tmp_path):

@@ -171,7 +171,6 @@ class Panel:
             interval=f"{self.interval:.0%}",
             files=[(count_text(len(frame), "judge"), frame)],
             drawn=None if self._right is None else partial(self._draw_judges, self._right),
-            leaning=self._of_shared_leaning(),
         )
 
     @property
@@ -218,7 +217,6 @@ class Panel:
             "What was judged",
             systems=frame,
             said=self.system_score,
-            leaning=self._of_shared_leaning(),
             files=files,
             drawn=draw if len(frame) > 1 else None,
         )

@@ -199,9 +199,8 @@ def test_a_leaning_that_all_judges_share_is_said_to_be_unseen(n_systems, tmp_pat
     (leaning,) = [one for one in panel.sentences if "most judges share" in one]
     assert "biases are relative to the panel" in leaning
     assert ("between judges and between systems" in leaning) == (n_systems > 1)
-    page = Page(panel.report(tmp_path / "panel.html").read_text(encoding="utf-8"))
-    told = [e["id"] for e in page.all("section") if leaning in e["text"]]
-    assert told == ["judges", "systems"]
+    page = panel.report(tmp_path / "panel.html").read_text(encoding="utf-8")
+    assert page.count("A leaning that most judges share") == 1
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from .arrays import read_only
 from .columns import Column, Where
 from .errors import AnnotationError, warn
 from .features import feature_names, resolve_features, resolve_worker_features
-from .gold import resolve_gold
+from .gold import FOUND_OUT, TextFormat, resolve_gold
 from .ids import Ids
 from .input_warnings import (
     merged,
@@ -80,7 +80,7 @@ def build(
     merge: Mapping[Any, Any] | None = None,
     names: tuple[str, str, str] = ("task", "worker", "label"),
     question: str = QUESTION,
-    gold_where: Where | None = None,
+    gold_format: TextFormat = FOUND_OUT,
     suggest: Callable[[], str] = lambda: "",
     kind: Kind | None = None,
     tell: bool = True,
@@ -88,7 +88,7 @@ def build(
     """Return the fields of `Annotations`: checked, sorted by task, read-only.
 
     The options are those of `Annotations.from_frame`; `names` are the columns of tables given for gold and features,
-    `question` that of questions, `gold_where` and `suggest` improve messages (see `resolve_gold` and
+    `question` that of questions, `gold_format` is as for `resolve_gold`, `suggest` improves messages (see
     `Kind.with_classes`), `tell` is whether to warn of what abstentions leave without an annotation, of abstentions that
     nobody used, and of questions that one worker alone answered. `kind` is
     the kind of the labels where it is known, else `ordered` and the labels' type say it.
@@ -202,7 +202,7 @@ def build(
             task=names[0],
             label=names[2],
             question=question,
-            where=gold_where,
+            text_format=gold_format,
             abstentions=Ids() if truth_classes is not None else abstentions,
             kind=kind,
         )

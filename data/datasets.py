@@ -21,7 +21,7 @@ from .cards import Listing
 from .digits import FACTS as DIGITS_FACTS
 from .digits import digits, digits_test
 from .errors import AnnotationError, UnknownNameError, check_name, look_up
-from .frames import read_csv_tables
+from .frames import read_text_table, with_whole_numbers
 from .gold import resolve_gold
 from .ids import Ids
 from .questions import QUESTION
@@ -71,12 +71,10 @@ def load_dataset(name: str, **options: Any) -> Annotations:
     if (folder / "counts.npz").exists():
         return _from_counts(folder, options)
     truth_file = folder / "truth.csv"
-    table, truth = read_csv_tables(
-        folder / "annotations.csv",
-        truth_file if truth_file.exists() and not _has_means(truth_file) else None,
-        None,
-        {role: role for role in ("task", "worker", "label")},
-    )
+    files = [folder / "annotations.csv", *([truth_file] if truth_file.exists() and not _has_means(truth_file) else [])]
+    columns = {role: role for role in ("task", "worker", "label")}
+    table, *truths = with_whole_numbers(*map(read_text_table, files), columns=columns)
+    truth = next(iter(truths), None)
     defaults: dict[str, Any] = {}
     if QUESTION in table.columns:
         defaults["question"] = QUESTION

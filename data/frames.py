@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from narwhals.exceptions import DuplicateError
 
-from .column_names import gold_columns, gold_columns_by_content, missing_column
+from .column_names import missing_column
 from .columns import Where
 from .errors import AnnotationError, given_path, warn
 from .harmless_csv import as_before
 from .scan import BYTES_IN_MEMORY, physical_memory, size_text
-from .text import convert_labels, convert_text, written_alike
+from .text import convert_labels, convert_text
 from .text_files import (
     encoding_of,
     has_blanks,
@@ -188,77 +188,31 @@ def row_and_line(path: str | Path, separator: str | None = None, encoding: str |
     return lambda row: f"row {row} (line {line_of(path, row, separator, encoding)} of {path.name})"
 
 
-def read_csv_tables(
-    path: str | Path,
-    gold: str | Path | None,
-    separator: str | None,
-    columns: Mapping[str, str | Sequence[str] | None],
-    encoding: str | None = None,
-    table: pd.DataFrame | None = None,
-    abstentions: Iterable[object] = (),
-) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Read annotations and, where given, gold labels; or the table of the annotations as it was read as text.
+def with_whole_numbers(
+    *tables: pd.DataFrame, columns: Mapping[str, str | Sequence[str] | None], abstentions: Iterable[object] = ()
+) -> list[pd.DataFrame]:
+    """Return tables of text in which columns are of whole numbers where all their values, in all tables, are.
 
-    The columns of `columns`, by role, are of whole numbers where all their values, in both files, are; labels also
-    where they are written as "1.0", and so are tasks in the gold labels. Labels do so beside `abstentions`.
+    Labels are so also where they are written as "1.0", and beside `abstentions`.
 
-    Raises:
-        AnnotationError: as `read_text_table`, or as `gold_columns`.
+    Args:
+        tables: in which a column may be missing.
+        columns: those of each role, which are looked at together.
+        abstentions: labels that are no class.
     """
-    table = read_text_table(path, separator, encoding) if table is None else table.copy(deep=False)
-    truth = None if gold is None else read_text_table(gold, separator, encoding)
-    beside = {}
-    if truth is not None:
-        named = {role: name if isinstance(name, str) else role for role, name in columns.items()}
-        try:
-            beside = columns_of_gold(truth.columns, named, listed(columns["label"]), f"gold={str(gold)!r}")
-        except AnnotationError:
-            if not {named["task"], named["label"]} <= set(table.columns):
-                raise
-            by_content = gold_columns_by_content(truth, table[named["task"]], table[named["label"]])
-            if by_content is None:
-                raise
-            beside = {"task": [by_content[0]], "label": [by_content[1]]}
-    if truth is not None and columns["task"] in table:
-        for name in beside.get("task", ()):
-            truth[name] = written_alike(truth[name], table[columns["task"]])
+    found = [table.copy(deep=False) for table in tables]
     for role, names in columns.items():
-        having = [(table, name) for name in listed(names) if name in table.columns]
-        having += [(truth, name) for name in beside.get(role, ()) if truth is not None]
-        text = [each[own] for each, own in having]
+        having = [(table, name) for table in found for name in listed(names) if name in table.columns]
+        text = [table[name] for table, name in having]
         converted = convert_labels(*text, abstentions=abstentions) if role == "label" else convert_text(*text)
-        for (each, own), column in zip(having, converted, strict=True):
-            each[own] = column
-    return table, truth
+        for (table, name), column in zip(having, converted, strict=True):
+            table[name] = column
+    return found
 
 
 def listed(names: str | Sequence[str] | None) -> list[str]:
     """Return the names of columns as a list: none, one, or several."""
     return [names] if isinstance(names, str) else list(names or ())
-
-
-def columns_of_gold(
-    columns: Iterable[str], named: Mapping[str, str], answers: Sequence[str], what: str
-) -> dict[str, list[str]]:
-    """Return by role the columns of a table of gold labels: tasks, labels, and questions where there are some.
-
-    Args:
-        columns: the table's.
-        named: by role the annotations' columns.
-        answers: the columns of labels there.
-        what: the table, for messages.
-
-    Raises:
-        AnnotationError: as `gold_columns`.
-    """
-    question, names = named.get("question", "question"), [str(name) for name in columns]
-    wide = [name for name in names if name in answers] if len(answers) > 1 else []
-    if wide:
-        return {"task": [gold_columns([*names, named["label"]], named["task"], named["label"], what)[0]], "label": wide}
-    has_questions = ("question" in named or len(answers) > 1) and question in names
-    free = [name for name in names if not (has_questions and name == question)]
-    task, label = gold_columns(free, named["task"], named["label"], what)
-    return {"task": [task], "label": [label]} | ({"question": [question]} if has_questions else {})
 
 
 def read_parquet(path: str | Path, names: dict[str, str]) -> pa.Table:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,19 @@ from .text_files import suffix_of
 NO_ABSTENTIONS = Ids()
 INCLUSION = "inclusion_probability"
 """The column of a table of gold labels that has each task's probability of having been drawn."""
+TRUTH = {form(word): number for word, number in (("false", 0), ("true", 1)) for form in (str, str.title, str.upper)}
 TIE = 1e-6  # probabilities that differ by less are equal: they come in single precision
+
+
+class TextFormat(NamedTuple):
+    """The format of a text file with gold labels."""
+
+    separator: str | None = None  # None to find out
+    encoding: str | None = None
+    truth_values: bool = False  # whether true and false stand for 1 and 0
+
+
+FOUND_OUT = TextFormat()
 
 
 def resolve_gold(
@@ -38,7 +50,7 @@ def resolve_gold(
     task: str = "task",
     label: str = "label",
     question: str = QUESTION,
-    where: Where | None = None,
+    text_format: TextFormat = FOUND_OUT,
     abstentions: Ids = NO_ABSTENTIONS,
     pairs: tuple[np.ndarray, Ids] | None = None,
     kind: Kind = NOMINAL,
@@ -57,7 +69,7 @@ def resolve_gold(
         task: the column of the table that names the task.
         label: the column of the table that holds the label.
         question: where the tasks have questions, the column of the table that names the question.
-        where: says where a row of the table is, for messages.
+        text_format: of a text file.
         abstentions: the annotations that are no class.
         pairs: of comparisons the two items of each task, (N, 2), as positions in all items, and these: a label may
             then be the item that is better.
@@ -68,7 +80,7 @@ def resolve_gold(
             has two different labels, or there is no such file.
     """
     what = f"gold={str(gold)!r}" if isinstance(gold, str | Path) else "gold"
-    gold, task, label, where = _table(gold, tasks, classes, task, label, question, what, where)
+    gold, task, label, where = _table(gold, tasks, classes, task, label, question, what, text_format)
     named, labels = _columns(gold, task, label, where)
     known = ~labels.isna().to_numpy(dtype=bool)
     labels = labels if pairs is None else _sides_of_items(named, labels, tasks, classes, *pairs)
@@ -172,7 +184,7 @@ def resolve_inclusion(gold: Any, tasks: Ids, classes: Ids) -> np.ndarray | None:
     Raises:
         AnnotationError: a task has none, or it is not above 0 and at most 1.
     """
-    gold, task, _, _ = _table(gold, tasks, classes, "task", "label", QUESTION, "gold", None, tell=False)
+    gold, task, _, _ = _table(gold, tasks, classes, "task", "label", QUESTION, "gold", tell=False)
     if not is_frame(gold) or INCLUSION not in gold.columns:
         return None
     frame = as_frame(gold, "gold")
@@ -214,7 +226,7 @@ def _table(
     label: str,
     question: str,
     what: str,
-    where: Where | None,
+    text_format: TextFormat = FOUND_OUT,
     *,
     tell: bool = True,
 ) -> tuple[Any, str, str, Where | None]:
@@ -222,9 +234,9 @@ def _table(
 
     Where the tasks have questions, a table's tasks are pairs.
     """
-    asked = questions_of(tasks)
+    asked, where = questions_of(tasks), None
     if isinstance(gold, str | Path):
-        gold, task, label, where = _read(Path(gold), tasks, classes, task, label, question, tell=tell)
+        gold, task, label, where = _read(Path(gold), tasks, classes, task, label, question, text_format, tell=tell)
     elif is_frame(gold):
         if asked or any(BOTH in str(name) for name in tasks_of(tasks)[:1]):
             frame = as_frame(gold, "gold")
@@ -237,7 +249,15 @@ def _table(
 
 
 def _read(
-    path: Path, tasks: Ids, classes: Ids, task: str, label: str, question: str, *, tell: bool = True
+    path: Path,
+    tasks: Ids,
+    classes: Ids,
+    task: str,
+    label: str,
+    question: str,
+    text_format: TextFormat,
+    *,
+    tell: bool = True,
 ) -> tuple[pd.DataFrame, str, str, Where | None]:
     """Return the table in a file, its columns of tasks and labels, and what says where a row is.
 
@@ -257,8 +277,8 @@ def _read(
         sheet = read_excel(path, mend="leave one, or give the table: pd.read_excel(path, sheet_name={!r})")
         table, where = _as_text(sheet.table.rename(columns=str)), sheet.where
     else:
-        table = _json_table(path, task, label) if is_json else read_text_table(path)
-        where = row_number if is_json else row_and_line(path)
+        table = _json_table(path, task, label) if is_json else read_text_table(path, *text_format[:2])
+        where = row_number if is_json else row_and_line(path, *text_format[:2])
     table = _with_one_task(table, tasks, task)
     task, label = _columns_in(table, tasks, classes, task, label, question, what, tell=tell)
     table[task] = _identified(table[task], _by_text(tasks_of(tasks)))
@@ -268,7 +288,7 @@ def _read(
     if asked and question in table:
         table[question] = _identified(table[question], asked)
     for name in [label] if label in table else [name for name in table if name in asked.values()]:
-        table[name] = _identified(table[name], _by_text(classes))
+        table[name] = _identified(table[name], (TRUTH if text_format.truth_values else {}) | _by_text(classes))
     return table, task, label, where
 
 

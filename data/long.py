@@ -12,10 +12,9 @@ from .abstentions import abstentions_of
 from .build import Rows, build, check_counts, check_seconds, check_when
 from .columns import Where, encode, missing_values, row_number, some_rows
 from .errors import AnnotationError, check_name, warn
-from .excel import EXCEL
-from .frames import as_frame, listed, read_csv_tables, row_and_line, take_column
+from .frames import as_frame, listed, read_text_table, row_and_line, take_column, with_whole_numbers
+from .gold import TextFormat
 from .ids import Ids
-from .json_files import JSON
 from .kinds import (
     MOST_CLASSES,
     encode_labels,
@@ -26,10 +25,10 @@ from .kinds import (
     stated_classes,
     whole_as_integers,
 )
-from .question_classes import with_scales, with_truth_values
+from .question_classes import are_0_and_1, with_scales, with_truth_values
 from .questions import QUESTION, paired
 from .text import decimal_numbers
-from .text_files import check_roles, suffix_of
+from .text_files import check_roles
 
 Missing = Literal["refuse", "drop"]
 FILLED_DOWN = 0.3  # of the tasks are missing: it looks as if only the first row of each task named it
@@ -277,28 +276,30 @@ def csv_fields(
     `table` is the file's, where it was read as text, or of several files, and `where` then says where a row is.
 
     Raises:
-        AnnotationError: as `read_csv_tables` and `frame_rows`; or labels are fractions, and no classes are listed.
+        AnnotationError: as `read_text_table` and `frame_rows`; or labels are fractions, and no classes are listed.
     """
     options = {name: list(value) if isinstance(value, Iterator) else value for name, value in options.items()}
-    gold = options.get("gold")
     silent = abstentions_of(options.get("abstain"))
-    # Text in both files is converted together; gold labels in another file have types of their own.
-    together = isinstance(gold, str | Path) and Path(gold).is_file()
-    together = together and suffix_of(str(gold)) not in (".parquet", *JSON, *EXCEL)
     question = columns.question
     columns.check()
     labels = columns.label if isinstance(question, str | None) else list(question)
     named: dict[str, Any] = {"task": columns.task, "worker": columns.worker, "label": labels, "count": columns.count}
     named |= {"question": question} if isinstance(question, str) else {}
-    table, truth = read_csv_tables(path, gold if together else None, separator, named, encoding, table, silent)
+    table = read_text_table(path, separator, encoding) if table is None else table
+    said = {columns.task: options.get("tasks"), **dict.fromkeys(listed(labels), listed_classes(options))}
+    texts = {
+        name: [each for each in given if isinstance(each, str)] for name, given in said.items() if given is not None
+    }
+    beside = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in texts.items()})
+    table = with_whole_numbers(table, beside, columns=named, abstentions=silent)[0]  # text where what is listed is
+    has_truth_values = False
     if question is not None and isinstance(options.get("classes"), Mapping | None):
         text = {value for value in listed_classes(options) or () if isinstance(value, str)}
-        table, truth = with_scales(table, truth, question, labels, text, options.get("abstain"))
+        table = with_scales(table, question, labels, text, options.get("abstain"))
         stated = options.get("classes") or {}
         table = with_truth_values(table, question, labels, stated)
-        truth = None if truth is None else with_truth_values(truth, question, labels, stated)
-    if truth is not None:
-        options |= {"gold": truth, "gold_where": row_and_line(str(gold), separator, encoding)}
+        has_truth_values = any(map(are_0_and_1, stated.values()))
+    options |= {"gold_format": TextFormat(separator, encoding, has_truth_values)}
     where = where or row_and_line(path, separator, encoding)
     steps = listed_classes(options) or ()
     if any(isinstance(value, float) for value in steps) and not any(isinstance(value, str) for value in steps):

@@ -223,30 +223,24 @@ def own_classes(
 
 
 def with_scales(
-    table: pd.DataFrame,
-    gold: pd.DataFrame | None,
-    question: Any,
-    label: Any,
-    text: Iterable[str] = (),
-    abstain: Any = None,
-) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Return tables of a text file in which labels of questions that have whole numbers alone are numbers.
+    table: pd.DataFrame, question: Any, label: Any, text: Iterable[str] = (), abstain: Any = None
+) -> pd.DataFrame:
+    """Return a table of a text file in which labels of questions that have whole numbers alone are numbers.
 
     A column of labels is text where any label is; a question that shares no label with others is read as if alone.
 
     Args:
         table: with a row for each annotation, or with a column for each question.
-        gold: the gold labels in the same form; None where there are none.
         question: the column of questions, or several columns, one for each question.
         label: the column of labels, where there is one column of questions.
         text: labels that stay text, since they are listed so.
         abstain: the values that are no class.
     """
     if isinstance(question, str) and not {question, label} <= set(table.columns):
-        return table, gold
+        return table
     answers = [label] if isinstance(question, str) else [name for name in question if name in table.columns]
     if all(pd.api.types.is_numeric_dtype(table[name]) for name in answers):
-        return table, gold
+        return table
     silent = {str(value) for value in abstentions_of(abstain)}
     if isinstance(question, str):
         found = {name: set(own.dropna()) - silent for name, own in table.groupby(question, sort=False)[label]}
@@ -254,7 +248,7 @@ def with_scales(
         found = {name: set(table[name].dropna()) - silent for name in answers}
     every = list(dict.fromkeys(value for values in found.values() for value in values))
     if not all(isinstance(value, str) for value in every):
-        return table, gold
+        return table
     groups, names, used = groups_sharing(list(found.values())), list(found), list(found.values())
     labels = [set().union(*(used[place] for place in group)) for group in groups]
     of_numbers = [group for group, own in zip(groups, labels, strict=True) if are_digits(own) and not own & set(text)]
@@ -265,15 +259,10 @@ def with_scales(
         numbers = [int(y) if own and isinstance(y, str) and are_digits([y]) else y for y, own in pairs]
         return pd.Series(numbers, values.index, dtype=object)
 
-    def read(each: pd.DataFrame) -> pd.DataFrame:
-        if isinstance(question, str):
-            if not {question, label} <= set(each.columns):
-                return each
-            return each.assign(**{label: made(each[label], each[question].isin(scales).to_numpy(dtype=bool))})
-        chosen = [name for name in answers if name in scales and name in each.columns]
-        return each.assign(**{name: made(each[name], np.ones(len(each), bool)) for name in chosen})
-
-    return (table, gold) if not scales else (read(table), None if gold is None else read(gold))
+    if isinstance(question, str):
+        return table.assign(**{label: made(table[label], table[question].isin(scales).to_numpy(dtype=bool))})
+    chosen = [name for name in answers if name in scales]
+    return table.assign(**{name: made(table[name], np.ones(len(table), bool)) for name in chosen})
 
 
 def with_truth_values(table: pd.DataFrame, question: Any, label: Any, classes: Mapping[Any, Any]) -> pd.DataFrame:
@@ -287,12 +276,17 @@ def with_truth_values(table: pd.DataFrame, question: Any, label: Any, classes: M
     """
     for name, given in classes.items():
         needed = [question, label] if isinstance(question, str) else [name]
-        if {*needed} <= {*table.columns} and {(type(each), each) for each in given} == {(int, 0), (int, 1)}:
+        if {*needed} <= {*table.columns} and are_0_and_1(given):
             values = table[needed[-1]].astype(object)
             number = values.astype(str).str.capitalize().map({"False": 0, "True": 1})
             is_asked = (table[question] == name) if isinstance(question, str) else True
             table = table.assign(**{needed[-1]: values.mask(number.notna() & is_asked, number)})
     return table
+
+
+def are_0_and_1(classes: Iterable[Any]) -> bool:
+    """Return whether the classes that a question is said to have are the whole numbers 0 and 1."""
+    return {(type(each), each) for each in classes} == {(int, 0), (int, 1)}
 
 
 def within(shares: np.ndarray, kind: Kind, question: np.ndarray | None) -> np.ndarray:

@@ -46,13 +46,6 @@ def without_point(text: str) -> str:
     return text.removesuffix(".0")
 
 
-def written_alike(column: pd.Series, other: pd.Series) -> pd.Series:
-    """Return a column of text in which "1.0" is "1" where that of the other column are whole numbers."""
-    if not all_whole_numbers(other.dropna().unique()):
-        return column
-    return column.map(without_point, na_action="ignore")
-
-
 def convert_text(*columns: pd.Series, words: Collection[str] = ()) -> list[pd.Series]:
     """Return columns of text as whole numbers, if every value of all of them is one; else unchanged.
 

@@ -68,8 +68,7 @@ class Gathered:
         """
         if self._are_several(label, place, "annotation"):
             return
-        label = single(label, f"{self.what}, {place}")
-        if label is None:
+        if (label := single(label, f"{self.what}, {place}")) is None:
             self.left_out["empty annotation"] += 1
             return
         self.rows.append((task, worker, label, seconds))
@@ -88,8 +87,7 @@ class Gathered:
         """
         if self._are_several(label, place, "gold label"):
             return
-        label = single(label, f"{self.what}, {place}")
-        if label is None:
+        if (label := single(label, f"{self.what}, {place}")) is None:
             return
         if self.gold.setdefault(task, label) != label:
             raise AnnotationError(

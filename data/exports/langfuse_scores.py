@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..column_names import plain
 from ..errors import AnnotationError
 from ..frames import read_text_table
 from ..json_files import JSON, read_json
@@ -31,9 +32,9 @@ def is_langfuse_log(path: Path) -> bool:
     start = first_bytes(path)
     if suffix in TEXT:
         header = start.partition(b"\n")[0].decode("utf-8", "replace")
-        names = {_plain(name) for name in re.split("[,;\t]", header)}
+        names = {plain(name) for name in re.split("[,;\t]", header)}
     else:
-        names = {_plain(name.decode()) for name in KEY.findall(start)}
+        names = {plain(name.decode()) for name in KEY.findall(start)}
     return set(NEEDED) <= names
 
 
@@ -46,7 +47,7 @@ def read_langfuse_log(path: Path) -> Log:
     Raises:
         AnnotationError: the file cannot be read, or a score lacks what is needed.
     """
-    rows = [{_plain(str(name)): value for name, value in row.items()} for row in _rows(path)]
+    rows = [{plain(str(name)): value for name, value in row.items()} for row in _rows(path)]
     left_out: Counter[str] = Counter()
     raters: dict[str, set[str]] = {}
     for row in rows:
@@ -93,11 +94,6 @@ def _rows(path: Path) -> list[Mapping[str, Any]]:
     if not isinstance(content, list) or not all(isinstance(row, Mapping) for row in content):
         raise AnnotationError(f"{path}: a list of scores is needed")
     return content
-
-
-def _plain(name: str) -> str:
-    """A column's name without what differs between exports: ``traceId``, ``trace_id``, ``Trace ID``."""
-    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _rater(row: Mapping[str, Any]) -> str:

@@ -84,21 +84,8 @@ from .table_tools import (
 )
 
 STANDARD_INPUT = "-"
-OPTIONS = (
-    "when",
-    "classes",
-    "ordered",
-    "abstain",
-    "truth_classes",
-    "tasks",
-    "workers",
-    "features",
-    "worker_features",
-    "repeats",
-    "tidy",
-    "merge",
-    "missing",
-)
+COLUMNS_AND_GOLD = ("frame", "task", "worker", "label", "count", "seconds", "question", "gold")
+OPTIONS = tuple(name for name in inspect.signature(Annotations.from_frame).parameters if name not in COLUMNS_AND_GOLD)
 SEVERAL = ("refuse", "leave_out")
 SHOWN = 5  # columns that are named of those read
 PLACES = ("start", "startoffset", "offset", "begin", "span", "sentence", "turn")

@@ -5,7 +5,7 @@ column for each task; a file of comparisons has two columns of items, and one of
 """
 
 import json
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from ..abstentions import abstentions_of
 from ..annotations import Annotations
 from ..arrays import groups_sharing
 from ..column_names import NAMES, missing_column, plain, stem
+from ..columns import row_number
 from ..comparison_columns import find_comparison_columns, needed_comparison_columns, two_sides
 from ..comparisons import BOTH_BAD, ComparisonColumns, comparison_fields
 from ..description import count_text
@@ -51,22 +52,13 @@ def read_tool_table(table: pd.DataFrame, what: str, question: str | None) -> Hel
     Raises:
         AnnotationError: the tool is known, and the question is not, or an annotation cannot be used.
     """
-    columns = set(map(str, table.columns))
-    if {"HITId", "WorkerId"} <= columns:
-        return _mturk(table, what, question)
-    if "ASSIGNMENT:worker_id" in columns:
-        return _toloka(table, what, question)
-    if "_unit_id" in columns:
-        return _appen(table, what, question)
-    if {"annotator", "annotation_id"} <= columns:
-        return _label_studio(table, what, question)
-    if {"classification_id", "user_name", "subject_ids", "annotations"} <= columns:
-        return _zooniverse(table, what, question)
+    for columns, title, reader in READERS:
+        if columns <= set(map(str, table.columns)):
+            return reader(table, f"{what}: {title}", question)
     return None
 
 
 def _zooniverse(table: pd.DataFrame, what: str, question: str | None) -> Held:
-    what = f"{what}: Zooniverse classifications"
     given: list[dict[str, Any]] = []
     for row, text in enumerate(table["annotations"]):
         try:
@@ -74,14 +66,14 @@ def _zooniverse(table: pd.DataFrame, what: str, question: str | None) -> Held:
             answers = {str(part["task"]): part.get("value") for part in parts}
         except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             raise AnnotationError(
-                f"{what}, {_place(row)}: annotations is {text!r:.60}; a list of dictionaries with task and value is "
+                f"{what}, row {row}: annotations is {text!r:.60}; a list of dictionaries with task and value is "
                 f"needed, as JSON ({error})"
             ) from None
         given.append({task: value for task, value in answers.items() if _are_choices(value)})
     asked = chosen_question(question, list(dict.fromkeys(task for answers in given for task in answers)), what)
     gathered = Gathered(what, asked)
     for row, (task, worker) in enumerate(_rows(table["subject_ids"], table["user_name"])):
-        gathered.add(task, worker, given[row].get(asked), _place(row))
+        gathered.add(task, worker, given[row].get(asked), row_number(row))
     return gathered.held()
 
 
@@ -91,10 +83,9 @@ def _are_choices(value: Any) -> bool:
 
 
 def _mturk(table: pd.DataFrame, what: str, question: str | None) -> Held:
-    what = f"{what}: MTurk results"
     answers = _mturk_answers(table, what)
     question = None if question is None else question.removeprefix("Answer.").removesuffix(".label")
-    asked = chosen_question(question, _questions(answers), what)
+    asked = chosen_question(question, [str(name) for name in answers if is_question(answers[name])], what)
     gathered = Gathered(what, asked)
     status = _column(table, "AssignmentStatus")
     seconds = _column(table, "WorkTimeInSeconds")
@@ -102,7 +93,7 @@ def _mturk(table: pd.DataFrame, what: str, question: str | None) -> Held:
         if status[row] == "Rejected":
             gathered.leave_out("rejected assignment")
         else:
-            gathered.add(task, worker, label, _place(row), seconds=seconds[row])
+            gathered.add(task, worker, label, row_number(row), seconds=seconds[row])
     return gathered.held()
 
 
@@ -113,7 +104,7 @@ def _mturk_answers(table: pd.DataFrame, what: str) -> pd.DataFrame:
         short, values = name.removeprefix("Answer."), table[name]
         if short == "taskAnswers":
             for row, text in enumerate(values):
-                for key, value in task_answers(text, f"{what}, {_place(row)}: Answer.taskAnswers"):
+                for key, value in task_answers(text, f"{what}, {row_number(row)}: Answer.taskAnswers"):
                     found.setdefault(key, [None] * len(table))[row] = value
             continue
         group, dot, option = short.rpartition(".")
@@ -123,7 +114,7 @@ def _mturk_answers(table: pd.DataFrame, what: str) -> pd.DataFrame:
             for row in np.flatnonzero(values.str.casefold() == "true").tolist():
                 if chosen[row] is not None:
                     raise AnnotationError(
-                        f"{what}, {_place(row)}: Answer.{group} has {chosen[row]!r} and {option!r}; one is needed"
+                        f"{what}, {row_number(row)}: Answer.{group} has {chosen[row]!r} and {option!r}; one is needed"
                     )
                 chosen[row] = option
         else:
@@ -132,7 +123,6 @@ def _mturk_answers(table: pd.DataFrame, what: str) -> pd.DataFrame:
 
 
 def _toloka(table: pd.DataFrame, what: str, question: str | None) -> Held:
-    what = f"{what}: Toloka assignments"
     outputs = [name.removeprefix("OUTPUT:") for name in map(str, table.columns) if name.startswith("OUTPUT:")]
     question = None if question is None else question.removeprefix("OUTPUT:")
     asked = chosen_question(question, [name for name in outputs if is_question(table[f"OUTPUT:{name}"])], what)
@@ -147,16 +137,15 @@ def _toloka(table: pd.DataFrame, what: str, question: str | None) -> Held:
     status = _column(table, "ASSIGNMENT:status")
     labels, gold = _together(table[f"OUTPUT:{asked}"], _column(table, f"GOLDEN:{asked}"))
     for row, (worker,) in enumerate(_rows(table["ASSIGNMENT:worker_id"])):
-        gathered.add_gold(tasks[row], gold[row], _place(row))
+        gathered.add_gold(tasks[row], gold[row], row_number(row))
         if status[row] == "REJECTED":
             gathered.leave_out("rejected assignment")
         else:
-            gathered.add(tasks[row], worker, labels[row], _place(row))
+            gathered.add(tasks[row], worker, labels[row], row_number(row))
     return gathered.held()
 
 
 def _appen(table: pd.DataFrame, what: str, question: str | None) -> Held:
-    what = f"{what}: CrowdFlower (Appen) report"
     if "_worker_id" not in table:
         raise AnnotationError(f"{what}: it has no column '_worker_id', so it is aggregated; export the full report")
     names = [name for name in map(str, table.columns) if not name.startswith("_")]
@@ -172,18 +161,17 @@ def _appen(table: pd.DataFrame, what: str, question: str | None) -> Held:
         if isinstance(gold[row], str) and "\n" in gold[row]:
             several.add(task)
         else:
-            gathered.add_gold(task, gold[row], _place(row))
+            gathered.add_gold(task, gold[row], row_number(row))
         if str(tainted[row]).casefold() == "true":
             gathered.leave_out("tainted judgment")
         else:
-            gathered.add(task, worker, labels[row], _place(row))
+            gathered.add(task, worker, labels[row], row_number(row))
     for _ in several:
         gathered.leave_out("gold label of several classes")
     return gathered.held()
 
 
 def _label_studio(table: pd.DataFrame, what: str, question: str | None) -> Held:
-    what = f"{what}: Label Studio table"
     own = {"annotator", "annotation_id", "created_at", "updated_at", "lead_time", "id"}
     task = table["id"] if "id" in table else pd.Series(range(len(table)))
     others = [name for name in map(str, table.columns) if name not in own]
@@ -192,12 +180,18 @@ def _label_studio(table: pd.DataFrame, what: str, question: str | None) -> Held:
     gathered = Gathered(what, asked)
     seconds = _column(table, "lead_time")
     for row, (name, worker, label) in enumerate(_rows(task, table["annotator"], table[asked])):
-        gathered.add(name, worker, label, _place(row), seconds=seconds[row])
+        gathered.add(name, worker, label, row_number(row), seconds=seconds[row])
     return gathered.held()
 
 
-def _questions(answers: pd.DataFrame) -> list[str]:
-    return [str(name) for name in answers if is_question(answers[name])]
+READERS: tuple[tuple[set[str], str, Callable[[pd.DataFrame, str, str | None], Held]], ...] = (
+    ({"HITId", "WorkerId"}, "MTurk results", _mturk),
+    ({"ASSIGNMENT:worker_id"}, "Toloka assignments", _toloka),
+    ({"_unit_id"}, "CrowdFlower (Appen) report", _appen),
+    ({"annotator", "annotation_id"}, "Label Studio table", _label_studio),
+    ({"classification_id", "user_name", "subject_ids", "annotations"}, "Zooniverse classifications", _zooniverse),
+)
+"""By columns that a tool's tables have, what messages call them, and what reads them."""
 
 
 def is_question(values: pd.Series) -> bool:
@@ -239,10 +233,6 @@ def _column(table: pd.DataFrame, name: str) -> list[Any]:
     if name not in table:
         return [None] * len(table)
     return [None if value != value else value for value in table[name].tolist()]
-
-
-def _place(row: int) -> str:
-    return f"row {row}"
 
 
 def form_roles(table: pd.DataFrame, what: str, *, worker: str | None, asked: bool) -> Wide | None:

@@ -198,10 +198,10 @@ class Annotations(Constructors):
             for name, values in vars(self).items()
             if name in ("evidence", "prior", "model_scores", "model_reference")
         }
-        gold = None if self.gold is None else np.append(place, -1)[np.asarray(self.gold)].astype(np.int32)
+        gold = None if self.gold is None else np.append(place, -1).astype(np.int32)[np.asarray(self.gold)]
         return self.replace(
             label=read_only(np.concatenate([place, beyond])[np.asarray(self.label)]),
-            gold=None if gold is None else read_only(gold),
+            gold=read_only(gold),
             classes=Ids([self.classes[int(k)] for k in chosen]),
             kind=kind,
             **by_class | {"category_counts": None},

@@ -11,7 +11,7 @@ from .abstentions import abstentions_of, resolve_kinds, tell_abstainers
 from .arrays import read_only
 from .columns import Column, Where
 from .errors import AnnotationError, warn
-from .features import feature_names, resolve_features, resolve_worker_features
+from .features import features_fields
 from .gold import FOUND_OUT, TextFormat, resolve_gold
 from .ids import Ids
 from .input_warnings import (
@@ -207,16 +207,13 @@ def build(
             kind=kind,
         )
     if features is not None:
-        fields["features"] = resolve_features(
-            features, tasks_of(task.ids), noun="task", column=names[0], ordered=ordered_tasks
-        )
+        about: dict[str, Any] = {"column": names[0], "ordered": ordered_tasks}
+        fields |= features_fields("features", features, tasks_of(task.ids), "task", **about)
         if isinstance(task.ids, Units):
             fields["features"] = fields["features"][task.ids.task]
-        fields["feature_names"] = feature_names(features, names[0])
     if worker_features is not None and worker is not None:
-        of_workers = resolve_worker_features(worker_features, worker.ids, column=names[1], ordered=ordered_workers)
-        fields["worker_features"] = of_workers
-        fields["worker_feature_names"] = feature_names(worker_features, names[1])
+        about = {"column": names[1], "ordered": ordered_workers}
+        fields |= features_fields("worker_features", worker_features, worker.ids, "worker", **about)
     return {name: read_only(value) for name, value in fields.items()}
 
 
@@ -249,12 +246,7 @@ def check_seconds(values: pd.Series, title: str, where: Where) -> np.ndarray:
     Raises:
         AnnotationError: a time is no number, negative or infinite.
     """
-    unknown = values.isna().to_numpy(dtype=bool)
-    if values.dtype.kind in "bmM":  # pandas would count nanoseconds
-        seconds = np.full(len(values), np.nan)
-    else:
-        text = values if values.dtype.kind in "iuf" else decimal_numbers(values.astype(str).where(~unknown))
-        seconds = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    unknown, seconds = values.isna().to_numpy(dtype=bool), _numbers(values)
     wrong = ~unknown & ~((seconds >= 0) & (seconds < np.inf))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
@@ -265,25 +257,27 @@ def check_seconds(values: pd.Series, title: str, where: Where) -> np.ndarray:
     return seconds
 
 
+def _numbers(values: pd.Series) -> np.ndarray:
+    """Return numbers, also in text, as float64, shape (A,); NaN where there is none, as of dates and truth values."""
+    if values.dtype.kind in "bmM":  # pandas would count nanoseconds
+        return np.full(len(values), np.nan)
+    text = values if values.dtype.kind in "iuf" else decimal_numbers(values.astype(str).where(values.notna()))
+    return pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+
+
 def check_when(values: pd.Series, title: str, where: Where) -> np.ndarray:
     """Return when each annotation was given as float64, shape (A,): dates as seconds since 1970, NaN where unknown.
 
     Raises:
         AnnotationError: a value is neither a finite number nor a date.
     """
-    unknown = values.isna().to_numpy(dtype=bool)
-    if values.dtype.kind in "bm":
-        when = np.full(len(values), np.nan)
-    elif values.dtype.kind in "iuf":
-        when = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
+    unknown, when = values.isna().to_numpy(dtype=bool), _numbers(values)
+    if values.dtype.kind not in "bmiuf" and not np.isfinite(when).any():
         text = values.astype(str).where(~unknown)
-        when = pd.to_numeric(decimal_numbers(text), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-        if not np.isfinite(when).any():
-            dates = pd.to_datetime(text, format="ISO8601", utc=True, errors="coerce")
-            if (zoned := text[text.str.contains(ZONE, na=False)]).size:
-                warn(f"{title}: times such as {zoned.iloc[0]!r} are of another zone, and are kept and shown in UTC")
-            when = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(dtype=np.float64)
+        dates = pd.to_datetime(text, format="ISO8601", utc=True, errors="coerce")
+        if (zoned := text[text.str.contains(ZONE, na=False)]).size:
+            warn(f"{title}: times such as {zoned.iloc[0]!r} are of another zone, and are kept and shown in UTC")
+        when = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(dtype=np.float64)
     wrong = ~unknown & ~np.isfinite(when)
     if not wrong.any():
         _refuse_other_units(when, values, title, where)

@@ -153,11 +153,15 @@ def one_column(
     Raises:
         AnnotationError: there are several, or none.
     """
-    if len(found) > 1:
-        listing = " and ".join(map(repr, found))
-        raise AnnotationError(f"{what}: {listing} may all name the {role}s; say {role}={found[0]!r}")
     if not found:
         raise missing_column(role, role, columns, what, taken=taken)
+    return _only(found, what, f"may all name the {role}s; say {role}={found[0]!r}")
+
+
+def _only(found: Sequence[str], what: str, mend: str) -> str:
+    """The one column that was found, or an error that says of several how one is chosen."""
+    if len(found) > 1:
+        raise AnnotationError(f"{what}: {' and '.join(map(repr, found))} {mend}")
     return found[0]
 
 
@@ -169,11 +173,9 @@ def own_or_known_column(role: str, columns: Iterable[object], what: str) -> str:
     """
     names = [str(name) for name in columns]
     found = [role] if role in names else named_for(role, names)
-    if len(found) == 1:
-        return found[0]
     if not found:
         raise AnnotationError(f"{missing_column(role, None, names, what)} Rename the column of {role}s to {role!r}.")
-    raise AnnotationError(f"{what}: {' and '.join(map(repr, found))} may all name the {role}s; rename one to {role!r}")
+    return _only(found, what, f"may all name the {role}s; rename one to {role!r}")
 
 
 def gold_columns(columns: Iterable[object], task: str, label: str, what: str = "gold") -> tuple[str, str]:
@@ -195,13 +197,10 @@ def gold_columns(columns: Iterable[object], task: str, label: str, what: str = "
 
     def named(role: str, asked: str, free: list[str], other: str) -> str:
         found = [name for name in (asked, role) if name in free][:1] or named_for(other, free) or named_for(role, free)
-        if len(found) == 1:
-            return found[0]
         if not found:
             lacking = missing_column(asked, None, names, what)
             raise AnnotationError(f"{lacking} Rename the column of {role}s to {may_be[role]}.")
-        listing = " and ".join(map(repr, found))
-        raise AnnotationError(f"{what}: {listing} may be the column of {role}s; rename one to {may_be[role]}")
+        return _only(found, what, f"may be the column of {role}s; rename one to {may_be[role]}")
 
     of_tasks = named("task", task, names, "task")
     return of_tasks, named("label", label, [name for name in names if name != of_tasks], "gold")

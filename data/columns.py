@@ -38,6 +38,12 @@ class Column:
         """Return the rows that hold an identifier, shape (number of them,)."""
         return np.flatnonzero(self.codes == code)
 
+    def renamed(self, names: Iterable[Any]) -> "Column":
+        """Return the same column with another name for each of its `ids`, of which several may become one."""
+        names = list(names)
+        ids = Ids(dict.fromkeys(names), what=self.title)
+        return replace(self, codes=ids.index_of(names)[self.codes], ids=ids, categories=None)
+
     def aligned(self, ids: Ids, option: str) -> "Column":
         """Return the same column with codes into the given `ids`.
 

@@ -79,17 +79,17 @@ def find_comparison_columns(
     if answers and not sure and any(_label(table, [name], words, silent) is None for name in answers):
         return None
     named = list(answers[:1]) or ([given["label"]] if "label" in given else _named_labels(free))
-    label = _label(table, named, words, silent) or (_first(named) if sure else None)
+    label = _label(table, named, words, silent) or (next(iter(named), None) if sure else None)
     if label not in free:
         if "label" not in given:
             _refuse_several(table, free, sides, words, silent, sure=sure)
         return None
     free = [name for name in free if name != label]
-    worker = given["worker"] if "worker" in given else _first([n for n in free if is_name_of(n, "worker")])
+    worker = given["worker"] if "worker" in given else next((n for n in free if is_name_of(n, "worker")), None)
     free = [name for name in free if name != worker]
     free = [name for name in free if name != question and name not in answers]
     tasks = [name for name in free if _word(name) in TASKS] or named_for("task", free)
-    asked = given["task"] if "task" in given else _first(sorted(tasks, key=names_questions))
+    asked = given["task"] if "task" in given else next(iter(sorted(tasks, key=names_questions)), None)
     if looks and question is None:
         free = [name for name in free if name != asked]
         question = _question(table, free, asked, is_given="task" in given)
@@ -263,7 +263,3 @@ def _has_several_pairs(table: pd.DataFrame, task: str, sides: tuple[str, str]) -
 
 def _word(name: str) -> str:
     return re.sub(r"(?<=.)ids?$", "", plain(name))
-
-
-def _first(names: Sequence[str]) -> str | None:
-    return names[0] if names else None

@@ -12,7 +12,7 @@ from .arrays import connected_parts, read_only
 from .column_names import plain
 from .columns import Column, Where, encode, row_number
 from .errors import AnnotationError, check_name, truth_value, warn
-from .features import feature_names, ids_of_features, resolve_features
+from .features import feature_names, features_fields, ids_of_features, resolve_features
 from .frames import as_frame, is_frame, take_column
 from .gold import resolve_gold
 from .id_text import listing
@@ -169,8 +169,8 @@ def comparison_fields(
     said = _sides_said(said_of, label, where, sides, items, Words((left, right), meaning), abstentions)
     mirror, gold = KIND.mirror(len(SIDES)), options.pop("gold", None)
     labels = [
-        value if isinstance(value, _Abstention) else SIDES[mirror[value] if swapped else value]
-        for value, swapped in zip(said, is_mirrored, strict=True)
+        value if side is None else SIDES[mirror[side] if swapped else side]
+        for value, side, swapped in zip(said_of, said, is_mirrored, strict=True)
     ]
     units = ids
     if question is not None:
@@ -179,7 +179,7 @@ def comparison_fields(
     rows = pd.DataFrame(
         {
             "pair" if task is None else task: pd.Series(ids, dtype=object),
-            label: pd.Series([v.value if isinstance(v, _Abstention) else v for v in labels], dtype=object),
+            label: pd.Series(labels, dtype=object),
         }
     )
     for role, name in beside.items():
@@ -207,9 +207,7 @@ def comparison_fields(
         known |= {"abstentions": fields["abstentions"], **({} if question is None else {"question": question})}
         fields["gold"] = read_only(resolve_gold(gold, fields["tasks"], fields["classes"], **known))
     if of_items is not None:
-        about: dict[str, Any] = {"noun": "item", "column": ITEM, "option": "item_features", "flat": True}
-        fields["item_features"] = read_only(resolve_features(of_items, items, ordered=False, **about))
-        fields["item_feature_names"] = feature_names(of_items, ITEM)
+        fields |= features_fields("item_features", of_items, items, ITEM, ordered=False)
     elif tell and (apart := told_parts(at_task, items)):
         warn(f"{apart}; {PARTS_MEND}")
     return fields | {"sides": read_only(at_task), "items": items, "preferences": preferences}
@@ -362,13 +360,6 @@ class Words:
         return next((k for k, side in enumerate(SIDES) if text in WORDS[side] or text == own.get(side)), None)
 
 
-class _Abstention:
-    """A label that is no class, as the table has it."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
 def label_text(label: Any) -> str:
     """Return a label as text; a whole number as one, whatever its type."""
     is_whole = isinstance(label, float) and label.is_integer()
@@ -419,8 +410,8 @@ def _sides_said(
     items: Ids,
     words: Words,
     abstentions: Iterable[Any],
-) -> list[Any]:
-    """The side that each row names, as shown: 0 for left, 1 for right, 2 for a tie; or an abstention.
+) -> list[int | None]:
+    """The side that each row names, as shown: 0 for left, 1 for right, 2 for a tie; None for an abstention.
 
     Raises:
         AnnotationError: a label is neither side nor item of its row, or may be either; or it was told what a label
@@ -452,11 +443,11 @@ def _sides_said(
         wrong = [name for name in given if side[name] is None and item[name] < 0] or named
         row = int(column.rows_with(list(column.ids).index(wrong[0]))[0])
         raise _neither(column, row, words, items)
-    said: list[Any] = []
+    said: list[int | None] = []
     for row, code in enumerate(column.codes):
         name = column.ids[int(code)]
         if name in silent:
-            said.append(_Abstention(name))
+            said.append(None)
         elif are_sides:
             said.append(side[name])
         elif item[name] < 0:

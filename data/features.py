@@ -80,22 +80,25 @@ def resolve_worker_features(
     return resolve_features(features, workers, noun="worker", column=column, ordered=ordered, **about)
 
 
-def features_fields(name: str, features: Any, ids: Ids, noun: str) -> dict[str, Any]:
+def features_fields(
+    name: str, features: Any, ids: Ids, noun: str, *, column: str | None = None, ordered: bool = True
+) -> dict[str, Any]:
     """Return the field of features in the order of `ids`, and where a table gives names the field of these.
 
     Args:
         name: a field of :data:`FEATURES_OF`.
-        features: as for :func:`resolve_features`, whose rows of an array are in the order of `ids`.
+        features: as for :func:`resolve_features`.
         ids: the tasks, workers or items.
         noun: what they are.
+        column: a table's column of identifiers; None for the noun.
+        ordered: whether the caller gave the order of `ids`, in which the rows of an array are.
 
     Raises:
         AnnotationError: as :func:`resolve_features`.
     """
-    flat = name != "features"
-    array = resolve_features(features, ids, noun=noun, column=noun, ordered=True, option=name, flat=flat)
-    names = {f"{name[:-1]}_names": feature_names(features, noun)} if is_frame(features) else {}
-    return {name: read_only(array), **names}
+    about: dict[str, Any] = {"noun": noun, "column": column or noun, "ordered": ordered, "flat": name != "features"}
+    names = {f"{name[:-1]}_names": feature_names(features, column or noun)} if is_frame(features) else {}
+    return {name: read_only(resolve_features(features, ids, option=name, **about)), **names}
 
 
 def feature_names(features: Any, column: str) -> Ids:

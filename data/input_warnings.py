@@ -4,7 +4,6 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -75,8 +74,16 @@ FEWER = "tens (label // 10) or truth_classes=['low', 'high'] make fewer classes 
 
 def tell_classes(classes: Ids) -> None:
     """Warn of classes that differ by what tidy=True overlooks, and of those that stand for a missing value."""
-    _tell_alike(classes)
-    _tell_missing(classes)
+    if alike := alike_classes(classes):
+        warn(
+            "classes differ by case, blanks, '.0', a full stop, quotation marks, characters that do not show, or what "
+            f"is around them ('Score: 4', '4/5') alone and count as different classes: {in_groups(alike)}; tidy=True "
+            "makes one of them"
+        )
+    if found := standing_for_none(classes):
+        names = ", ".join(map(repr, found))
+        verb, pronoun = ("counts as a class", "it means") if len(found) == 1 else ("count as classes", "they mean")
+        warn(f"{names} {verb}; where {pronoun} that there is no label, give abstain=[{names}]")
 
 
 def scale_of(classes: Iterable[Hashable]) -> list[Any] | None:
@@ -88,23 +95,20 @@ def scale_of(classes: Iterable[Hashable]) -> list[Any] | None:
     given = list(classes)
     if len(names) < len(given) or len(given) < FEWEST_LEVELS:
         return None
-    if all(PERCENT.fullmatch(name) for name in names):
-        return [names[name] for name in sorted(names, key=lambda name: float(name.rstrip("% ")))]
     of_scale = [SCALE.fullmatch(name) for name in names]
-    if len({found[2] if found else None for found in of_scale}) == 1 and all(of_scale):
-        return [names[name] for name in sorted(names, key=lambda name: float(SCALE.fullmatch(name)[1]))]  # type: ignore[index]
-    if all(NUMBERED.match(name) for name in names):
-        numbers = {name: int(NUMBERED.match(name)[1]) for name in names}  # type: ignore[index]
-        return (
-            [names[name] for name in sorted(names, key=numbers.__getitem__)]
-            if len(set(numbers.values())) == len(names)
-            else None
-        )
-    for scale in SCALES:
-        place = {word: at for at, words in enumerate(scale) for word in words.split("|")}
-        if names.keys() <= place.keys():
-            return [names[name] for name in sorted(names, key=lambda name: place[name])]
-    return None
+    numbered = [NUMBERED.match(name) for name in names]
+    place: Mapping[str, float] | None = None
+    if all(PERCENT.fullmatch(name) for name in names):
+        place = {name: float(name.rstrip("% ")) for name in names}
+    elif len({found and found[2] for found in of_scale}) == 1 and all(of_scale):
+        place = {found.string: float(found[1]) for found in of_scale if found}
+    elif all(numbered):
+        place = {found.string: int(found[1]) for found in numbered if found}
+        place = place if len(set(place.values())) == len(names) else None
+    else:
+        scales = ({word: at for at, words in enumerate(scale) for word in words.split("|")} for scale in SCALES)
+        place = next((scale for scale in scales if names.keys() <= scale.keys()), None)
+    return None if place is None else [names[name] for name in sorted(names, key=place.__getitem__)]
 
 
 def tell_scale(title: str, classes: Ids) -> None:
@@ -225,19 +229,14 @@ def tidied(label: Column, wanted: Iterable[Any] = ()) -> Column:
     for code, name in enumerate(label.ids):
         spellings.setdefault(key(name), []).append(code)
     are_numbers = _become_numbers(label.ids, [plain for plain in spellings if plain not in spelt], wanted)
-    place = np.empty(len(label.ids), np.int32)
-    tidy: list[Any] = []
-    for number, (plain, codes) in enumerate(spellings.items()):
-        place[codes] = number
-        if are_numbers and plain not in spelt:
-            tidy.append(int(str(plain)))
-            continue
+    tidy: dict[Hashable, Any] = {}
+    for plain, codes in spellings.items():
         alone = [code for code in codes if not _stands_in_more(label.ids[code])]
         name = label.ids[max(alone or codes, key=lambda code: uses[code])]
         if isinstance(name, str):
             name = _tidy(name) if alone or len(codes) == 1 else plain
-        tidy.append(spelt.get(plain, name))
-    return replace(label, codes=place[label.codes], ids=Ids(tidy, what=label.title), categories=None)
+        tidy[plain] = int(str(plain)) if are_numbers and plain not in spelt else spelt.get(plain, name)
+    return label.renamed(tidy[key(name)] for name in label.ids)
 
 
 def _become_numbers(labels: Iterable[Any], plain: list[Any], wanted: list[Any]) -> bool:
@@ -259,9 +258,7 @@ def tidied_names(column: Column, *, case: bool) -> Column:
     spelt: dict[Hashable, Hashable] = {}
     for code in np.argsort(-uses, kind="stable").tolist():
         spelt.setdefault(_spelling(names[code], case), names[code])
-    place = {name: at for at, name in enumerate(dict.fromkeys(spelt[_spelling(name, case)] for name in names))}
-    codes = np.array([place[spelt[_spelling(name, case)]] for name in names], np.int32)
-    return replace(column, codes=codes[column.codes], ids=Ids(place, what=column.title))
+    return column.renamed(spelt[_spelling(name, case)] for name in names)
 
 
 def tell_alike_names(title: str, names: Ids, *, case: bool, mend: str = "tidy=True makes one of them") -> None:
@@ -296,12 +293,8 @@ def _spelling(name: Hashable, case: bool) -> Hashable:
     return tidy.casefold() if case else tidy
 
 
-def _without_slips(name: str) -> str:
-    """A name without blanks around it or doubled within, and without what shows in no font: Unicode's composed form."""
-    return " ".join(_as_it_looks(name).split())
-
-
 def _as_it_looks(name: str) -> str:
+    """A name without what shows in no font: Unicode's composed form."""
     return unicodedata.normalize("NFC", name).translate(INVISIBLE)
 
 
@@ -335,10 +328,7 @@ def merged(label: Column, merge: Mapping[Any, Any]) -> Column:
             f"merge names {unknown[0]!r}, which is no value of {label.title}"
             f"{f'; did you mean {near!r}?' if near else ''} There are {listing(known, 10)}"
         )
-    names = [by_text.get(str(asked[name]), asked[name]) if name in asked else name for name in known]
-    place = {name: code for code, name in enumerate(dict.fromkeys(names))}
-    codes = np.array([place[name] for name in names], np.int32)
-    return replace(label, codes=codes[label.codes], ids=Ids(place, what=label.title), categories=None)
+    return label.renamed(by_text.get(str(asked[name]), asked[name]) if name in asked else name for name in known)
 
 
 def spellings(given: Iterable[Hashable], classes: Iterable[Hashable]) -> dict[Hashable, Hashable]:
@@ -382,7 +372,7 @@ def _stands_in_more(name: object) -> bool:
 
 
 def _tidy(name: str) -> str:
-    tidy = _without_slips(name)
+    tidy = " ".join(_as_it_looks(name).split())
     return tidy.removesuffix(".0") if re.fullmatch(r"-?\d+\.0", tidy) else tidy
 
 
@@ -407,15 +397,6 @@ def alike_classes(classes: Iterable[Hashable]) -> list[list[Hashable]]:
     """Return the groups of classes that differ by what tidy=True overlooks."""
     classes = list(classes)
     return _alike(classes, _keys(classes))
-
-
-def _tell_alike(classes: Iterable[Hashable]) -> None:
-    if alike := alike_classes(classes):
-        warn(
-            "classes differ by case, blanks, '.0', a full stop, quotation marks, characters that do not show, or what "
-            f"is around them ('Score: 4', '4/5') alone and count as different classes: {in_groups(alike)}; tidy=True "
-            "makes one of them"
-        )
 
 
 def standing_for_none(classes: Ids) -> list[Any]:
@@ -447,14 +428,6 @@ def _far_off(classes: Iterable[Hashable]) -> list[int]:
         else:
             scale = sorted([*scale, mark])
     return sorted(found)
-
-
-def _tell_missing(classes: Ids) -> None:
-    """Warn of names that stand for no label."""
-    if found := standing_for_none(classes):
-        listing = ", ".join(map(repr, found))
-        verb, pronoun = ("counts as a class", "it means") if len(found) == 1 else ("count as classes", "they mean")
-        warn(f"{listing} {verb}; where {pronoun} that there is no label, give abstain=[{listing}]")
 
 
 def _all_twice(*columns: np.ndarray) -> bool:

@@ -202,14 +202,11 @@ def wide_answers(
             f"{source}, column {empty[0]!r}: the question has no annotation; leave it out of question=[...]"
         )
     of_all = order_of_all({f"column {name!r}": table[name] for name in questions})
-    others = table.drop(columns=list(questions))
-    answers = [pd.DataFrame({named: name, label: table[name]}) for name in questions]
-    parts = [pd.concat([others, each], axis=1) for each in answers]
-    rows = np.tile(np.arange(len(table)), len(parts))
-    stacked = pd.concat(parts, ignore_index=True)
-    order = np.argsort(rows, kind="stable")
-    order = order[stacked[label].notna().to_numpy(dtype=bool)[order]]
-    stacked, rows = stacked.iloc[order].reset_index(drop=True), rows[order]
+    answers = pd.concat({name: table[[name]].set_axis([label], axis=1) for name in questions}).dropna()
+    answers = answers.iloc[np.argsort(answers.index.get_level_values(1), kind="stable")]
+    rows = answers.index.get_level_values(1).to_numpy()
+    stacked = table[list(roles)].iloc[rows].reset_index(drop=True)
+    stacked[named], stacked[label] = answers.index.get_level_values(0), answers[label].array
     if of_all is not None:
         stacked[label] = stacked[label].astype(of_all)
     if pd.api.types.is_float_dtype(stacked[label]) and any(table[name].dtype.kind in "iu" for name in questions):

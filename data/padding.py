@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .annotations import Annotations, Array, as_pytree
-from .arrays import counts, longer
+from .arrays import BY_TASK, counts, longer
 from .ids import NO_IDS, Ids
 
 FINE = (1.0, 1.25, 1.6)
@@ -144,25 +144,19 @@ def lengthened_fields(
         by_task: the same for each task.
         fine: as of :func:`padded`.
     """
+    filling = {"prior": 1 / annotations.n_classes, "model_scores": np.nan}
     return {
-        "worker": by_row(annotations.worker, filling=0),
-        "label": by_row(annotations.label, filling=0),
+        **{name: by_row(getattr(annotations, name), filling=0) for name in ("worker", "label", "mirrored")},
+        **{name: by_task(getattr(annotations, name), filling=filling.get(name, 0)) for name in BY_TASK},
         "count": by_row(counts(annotations), filling=0),
         "gold": None,
-        "features": by_task(annotations.features, filling=0),
         "worker_features": longer(annotations.worker_features, n_workers, 0),
         "workers": _range(n_workers),
         "classes": _range(annotations.n_classes),
         **numbered(annotations),
         "category_counts": longer(annotations.category_counts, max(n_workers, 1), 0),
         "informative": annotations.informative,
-        "evidence": by_task(annotations.evidence, filling=0),
-        "prior": by_task(annotations.prior, filling=1 / annotations.n_classes),
-        "sides": by_task(annotations.sides, filling=0),
         "item_features": annotations.item_features,
-        "mirrored": by_row(annotations.mirrored, filling=False),
-        "question": by_task(annotations.question, filling=0),
-        "model_scores": by_task(annotations.model_scores, filling=np.nan),
         "model_reference": _longer_reference(annotations, fine=fine),
         "once": annotations.count is None,
         "kind": annotations.kind,

@@ -69,8 +69,8 @@ class ByQuestion(Kind):
             AnnotationError: always.
         """
         raise AnnotationError(
-            f"the classes of all questions together, {_listing(classes)}, have no order, and so no mean: take one "
-            "question, annotations.of_question(name), or say which question's classes have an order by "
+            f"the classes of all questions together, {listing(classes, SHOWN)}, have no order, and so no mean: take "
+            "one question, annotations.of_question(name), or say which question's classes have an order by "
             "ordered={question: [...]}, all classes from the least to the greatest"
         )
 
@@ -180,7 +180,10 @@ def own_classes(
     scores: list[Any] = []
     asked = list(units.questions)
     of_rows = units.question[task]
-    options = {name: {q: _of(given, q) for q in asked} for name, given in (("classes", classes), ("ordered", ordered))}
+    options = {
+        name: {q: given.get(q) if isinstance(given, Mapping) else given for q in asked}
+        for name, given in (("classes", classes), ("ordered", ordered))
+    }
     stated = {q: stated_classes(options["classes"][q], options["ordered"][q]) for q in asked}
     for group in groups:
         open_ones = [q for q in group if stated[asked[q]].classes is None]
@@ -349,12 +352,8 @@ def refuse_not_own(
         name = classes[int(code[first])]
         raise AnnotationError(
             f"{say(first)}: {name!r} is no class of the question {questions[asked]!r}, whose classes are "
-            f"{_listing(own, 10)}{type_hint(name, Ids(own))}"
+            f"{listing(own, 10)}{type_hint(name, Ids(own))}"
         )
-
-
-def _of(given: Any, question: Any) -> Any:
-    return given.get(question) if isinstance(given, Mapping) else given
 
 
 def _used(label: Column, units: Units, task: np.ndarray, silent: Ids) -> np.ndarray:
@@ -395,14 +394,17 @@ def _refuse_others(own: Column | None, question: Any, classes: Ids) -> None:
             row = int(own.rows_with(code)[0])
             raise AnnotationError(
                 f"{own.title}, {own.where(row)}: {name!r} is no class of the question {question!r}, whose classes are "
-                f"{_listing(classes, 10)}{type_hint(name, classes)}"
+                f"{listing(classes, 10)}{type_hint(name, classes)}"
             )
 
 
 def _tell(found: Mapping[Any, Ids], kinds: Mapping[Any, Kind], scores: list[Any], *, said: bool) -> None:
     """Say which classes each question has, where nobody did, and which are ordered for their numbers alone."""
     if not said:
-        each = [f"{name!r} ({_listing(classes)}{_order(kinds[name])})" for name, classes in found.items()]
+        each = [
+            f"{name!r} ({listing(classes, SHOWN)}{', in this order' * kinds[name].in_order})"
+            for name, classes in found.items()
+        ]
         warn(
             f"questions that share no label have classes of their own: {listing(each, SHOWN, str)}; "
             "classes={question: [...]} and ordered={question: True} say it otherwise, and classes=[...] that all "
@@ -425,8 +427,8 @@ def _tell_two_scales(used: np.ndarray, labels: Ids, questions: list[Any]) -> Non
         if (wider := np.flatnonzero(shares & (n_labels >= MORE))).size:
             own, other = (sorted_labels([labels[int(k)] for k in np.flatnonzero(used[q])]) for q in (two, wider[0]))
             warn(
-                f"question {questions[two]!r} has the labels {_listing(own)} alone, and {questions[wider[0]]!r} "
-                f"{_listing(other)}; they share some, and so have all of each other: where they are two scales, "
+                f"question {questions[two]!r} has the labels {listing(own, SHOWN)} alone, and {questions[wider[0]]!r} "
+                f"{listing(other, SHOWN)}; they share some, and so have all of each other: where they are two scales, "
                 f"say classes={{{questions[two]!r}: {own}}}"
             )
             return
@@ -441,11 +443,3 @@ def _tell_names(questions: list[Any], found: Mapping[Any, Ids]) -> None:
             f"without an order, and taken as names; ordered={{{first!r}: {list(found[first])!r}}} says that they are "
             f"ordered, and ordered={{{first!r}: False}} that they are not"
         )
-
-
-def _order(kind: Kind) -> str:
-    return ", in this order" if kind.in_order else ""
-
-
-def _listing(names: Iterable[Any], most: int = SHOWN) -> str:
-    return listing(list(names), most)

@@ -7,7 +7,8 @@ import gzip
 import io
 import lzma
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
@@ -71,23 +72,17 @@ def first_bytes(path: str | Path, size: int = START) -> bytes:
         return file.read(size)
 
 
-class reading:
-    """A block that reads a file; what decompressors raise becomes an error that names the file."""
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        is_compressed = self.path.suffix.lower() in COMPRESSED
-        if is_compressed and isinstance(error, OSError | EOFError | lzma.LZMAError) and not _is_of_disk(error):
-            raise AnnotationError(f"{self.path} is no {self.path.suffix} file that can be read: {error}") from None
-
-
-def _is_of_disk(error: BaseException) -> bool:
-    return isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError)
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """Read a file in the block; what decompressors raise becomes an error that names the file."""
+    try:
+        yield
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        suffix = Path(path).suffix
+        is_of_disk = isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError)
+        if is_of_disk or suffix.lower() not in COMPRESSED:
+            raise
+        raise AnnotationError(f"{path} is no {suffix} file that can be read: {error}") from None
 
 
 def encoding_of(path: str | Path) -> str:
@@ -106,7 +101,8 @@ def encoding_of(path: str | Path) -> str:
     if b"\0" in start:
         for at, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
             zeros = start[at::2].count(0) / max(len(start) // 2, 1)
-            if zeros > 0.5 and _is_text(start.decode(encoding, errors="ignore")):
+            text = start.decode(encoding, errors="ignore")
+            if zeros > 0.5 and all(character >= " " or character in "\t\r\n" for character in text):
                 return encoding
         raise AnnotationError(f"{path} is no text file: it holds zero bytes")
     possible = {"utf-8": codecs.getincrementaldecoder("utf-8")(), WESTERN: codecs.getincrementaldecoder(WESTERN)()}
@@ -129,10 +125,6 @@ def _surely_of(text: bytes) -> str | None:
     lines = b"\n".join(line for line in text.splitlines() if not line.isascii())
     guess = from_bytes(lines[:START], cp_isolation=[WESTERN, *OTHERS]).best()
     return guess.encoding if guess is not None and guess.encoding in OTHERS and guess.coherence > SURE else None
-
-
-def _is_text(characters: str) -> bool:
-    return all(character >= " " or character in "\t\r\n" for character in characters)
 
 
 def check_encoding(encoding: str) -> None:
@@ -211,7 +203,11 @@ def read_header(path: Path, separator: str | None = None, encoding: str | None =
         AnnotationError: the separator is no single character; the file is empty or no text, or names a column twice.
         FileNotFoundError: there is no such file.
     """
-    _check_separator(separator)
+    is_character = isinstance(separator, str) and len(separator) == 1
+    if separator is not None and not (is_character and separator not in '\r\n"'):
+        raise AnnotationError(
+            f"separator={separator!r}: a single character is needed, such as ',', ';', '|' or '\\t' for a tab"
+        )
     start = first_bytes(path, 4096)
     if not start.strip():
         raise AnnotationError(
@@ -279,11 +275,3 @@ def check_roles(columns: Mapping[str, str | None]) -> None:
     for role, name in columns.items():
         if name is not None and (first := role_of.setdefault(name, role)) != role:
             raise AnnotationError(f"column {name!r} is given for both {first}= and {role}=; name a column for each")
-
-
-def _check_separator(separator: str | None) -> None:
-    is_character = isinstance(separator, str) and len(separator) == 1
-    if separator is not None and not (is_character and separator not in '\r\n"'):
-        raise AnnotationError(
-            f"separator={separator!r}: a single character is needed, such as ',', ';', '|' or '\\t' for a tab"
-        )

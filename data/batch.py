@@ -1,5 +1,6 @@
 """Batches: some of the tasks of annotations that are larger, all of one size."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -35,10 +36,7 @@ def task_numbers(annotations: Annotations) -> Array:
 
 
 def padded_batch(
-    rows: np.ndarray,
-    worker: np.ndarray | None,
-    label: np.ndarray,
-    count: np.ndarray | None,
+    arrays: Mapping[str, np.ndarray],
     *,
     size: tuple[int, int],
     first: int,
@@ -49,10 +47,8 @@ def padded_batch(
     """Return rows that are sorted by task as a batch, padded to a size.
 
     Args:
-        rows: (n,) how many rows each task has.
-        worker: of each row; None where no worker is named.
-        label: of each row.
-        count: of each row; None where all count once.
+        arrays: by name ``rows``, how many rows each task has, ``(n,)``; and of each row ``label``, where workers are
+            named ``worker``, and where not all rows count once ``count``.
         size: rows and tasks of the batch, of which the last task is a padded one.
         first: the position of the first task among all tasks.
         workers: of all annotations.
@@ -60,11 +56,12 @@ def padded_batch(
         kind: of the labels.
     """
     n_rows, n_tasks = size
+    rows, label, once = arrays["rows"], arrays["label"], "count" not in arrays
     task = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
-    weight = np.ones(len(label), np.float32) if count is None else count.astype(np.float32)
+    weight = np.ones(len(label), np.float32) if once else arrays["count"].astype(np.float32)
     return Batch(
         task=longer(task, n_rows, n_tasks - 1),
-        worker=None if worker is None else longer(worker.astype(np.int32), n_rows, 0),
+        worker=longer(arrays["worker"].astype(np.int32), n_rows, 0) if "worker" in arrays else None,
         label=longer(label.astype(np.int32), n_rows, 0),
         count=longer(weight, n_rows, 0),
         gold=None,
@@ -75,6 +72,6 @@ def padded_batch(
         classes=classes,
         kind=kind,
         n_real=np.array([len(rows), len(workers)], np.int32),
-        once=count is None,
+        once=once,
         first=np.int32(first),
     )

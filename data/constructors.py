@@ -296,7 +296,8 @@ class Constructors:
 
         A column is of whole numbers where every value is written as Python writes one (labels as "1.0", too), else
         it is text as it stands: "007" stays "007". An empty cell is missing; "NA" and "None" are text like any other.
-        Gold labels from a CSV file (`gold="truth.csv"`) are read in the same way as the annotations.
+        Where `classes` or `tasks` list text, the column stays text. Cells of gold labels in a file
+        (`gold="truth.csv"`) stand for the tasks and classes that are written so.
 
         Args:
             path: the file.

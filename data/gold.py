@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -213,9 +212,7 @@ def _spelt_as_classes(given: Column, classes: Ids) -> Column:
         "gold labels differ from the classes by case, blanks or a full stop alone, and are taken for these: "
         f"{listing(taken, 3, str)}"
     )
-    named = [meant.get(name, name) for name in given.ids]
-    kinds = Ids(dict.fromkeys(named), what="gold labels")
-    return replace(given, codes=kinds.index_of(named)[given.codes], ids=kinds)
+    return given.renamed(meant.get(name, name) for name in given.ids)
 
 
 def _table(
@@ -234,62 +231,43 @@ def _table(
 
     Where the tasks have questions, a table's tasks are pairs.
     """
-    asked, where = questions_of(tasks), None
+    where, asked = None, {str(value): value for value in questions_of(tasks)}
     if isinstance(gold, str | Path):
-        gold, task, label, where = _read(Path(gold), tasks, classes, task, label, question, text_format, tell=tell)
-    elif is_frame(gold):
-        if asked or any(BOTH in str(name) for name in tasks_of(tasks)[:1]):
-            frame = as_frame(gold, "gold")
-            table = pd.DataFrame({name: take_column(frame, name, "task", what) for name in frame.columns})
-            gold = _with_one_task(table, tasks, task)
-        task, label = _columns_in(as_frame(gold, "gold"), tasks, classes, task, label, question, what, tell=tell)
-    if isinstance(tasks, Units) and is_frame(gold):
+        gold, where = _read(Path(gold), task, label, text_format)
+    elif is_frame(gold) and (asked or any(BOTH in str(name) for name in tasks_of(tasks)[:1])):
+        frame = as_frame(gold, "gold")
+        gold = pd.DataFrame({name: take_column(frame, name, "task", what) for name in frame.columns})
+    if not is_frame(gold):
+        return gold, task, label, where
+    gold = _with_one_task(gold, tasks, task) if isinstance(gold, pd.DataFrame) else gold
+    task, label = _columns_in(as_frame(gold, "gold"), tasks, classes, task, label, question, what, tell=tell)
+    if where is not None:  # text, which stands for the identifiers that are written so
+        gold = gold.rename(columns={name: asked[name] for name in gold.columns if name in asked})
+        gold[task] = _identified(gold[task], _by_text(tasks_of(tasks)))
+        if asked and question in gold:
+            gold[question] = _identified(gold[question], asked)
+        for name in [label] if label in gold else [name for name in gold if name in asked.values()]:
+            gold[name] = _identified(gold[name], (TRUTH if text_format.truth_values else {}) | _by_text(classes))
+    if isinstance(tasks, Units):
         gold, where = pairs_in(gold, tasks, task, label, question, what), where if question in gold.columns else None
     return gold, task, label, where
 
 
-def _read(
-    path: Path,
-    tasks: Ids,
-    classes: Ids,
-    task: str,
-    label: str,
-    question: str,
-    text_format: TextFormat,
-    *,
-    tell: bool = True,
-) -> tuple[pd.DataFrame, str, str, Where | None]:
-    """Return the table in a file, its columns of tasks and labels, and what says where a row is.
-
-    Text is the identifiers that it stands for.
-    """
+def _read(path: Path, task: str, label: str, text_format: TextFormat) -> tuple[pd.DataFrame, Where | None]:
+    """Return the table in a file, and what says where a row is; None for the latter where it has types of its own."""
     if not path.is_file():
         raise AnnotationError(
             f"gold={str(path)!r}: there is no such file; give a .csv, .tsv, .json, .jsonl, .xlsx or .parquet file, a "
             "dictionary task -> label, a Series indexed by task, or a table"
         )
-    what, is_json = f"gold={str(path)!r}", suffix_of(path) in JSON
     if path.suffix.lower() == ".parquet":
-        table = _with_one_task(read_parquet_table(path), tasks, task)
-        return table, *_columns_in(table, tasks, classes, task, label, question, what, tell=tell), None
-    where: Where
+        return read_parquet_table(path), None
     if suffix_of(path) in EXCEL:
         sheet = read_excel(path, mend="leave one, or give the table: pd.read_excel(path, sheet_name={!r})")
-        table, where = _as_text(sheet.table.rename(columns=str)), sheet.where
-    else:
-        table = _json_table(path, task, label) if is_json else read_text_table(path, *text_format[:2])
-        where = row_number if is_json else row_and_line(path, *text_format[:2])
-    table = _with_one_task(table, tasks, task)
-    task, label = _columns_in(table, tasks, classes, task, label, question, what, tell=tell)
-    table[task] = _identified(table[task], _by_text(tasks_of(tasks)))
-    asked = {str(value): value for value in questions_of(tasks)}
-    if asked:
-        table = table.rename(columns={name: asked[name] for name in table.columns if name in asked})
-    if asked and question in table:
-        table[question] = _identified(table[question], asked)
-    for name in [label] if label in table else [name for name in table if name in asked.values()]:
-        table[name] = _identified(table[name], (TRUTH if text_format.truth_values else {}) | _by_text(classes))
-    return table, task, label, where
+        return _as_text(sheet.table.rename(columns=str)), sheet.where
+    if suffix_of(path) in JSON:
+        return _json_table(path, task, label), row_number
+    return read_text_table(path, *text_format[:2]), row_and_line(path, *text_format[:2])
 
 
 def _with_one_task(table: pd.DataFrame, tasks: Ids, task: str) -> pd.DataFrame:

@@ -145,7 +145,10 @@ class Packing(NamedTuple):
             end = int(ends[stop - 1])
             some = {name: values[row:end] for name, values in arrays.items()}
             content = pickle.dumps({"rows": rows[task:stop], **some})
-            yield _one_row(stop - task, end - row, content, _as_bytes(tasks[task:stop]))
+            ids = _as_bytes(tasks[task:stop])
+            key = int.from_bytes(hashlib.sha256(ids + content).digest()[:8], "little") >> 1
+            about = {"key": key, "tasks": stop - task, "rows": end - row, "arrays": content, "ids": ids}
+            yield pa.RecordBatch.from_pylist([about], schema=PACKED)
             task, row, n_left = stop, end, n_left - 1
 
     def _coded(self, batch: pa.RecordBatch) -> pa.Table:
@@ -161,13 +164,6 @@ class Packing(NamedTuple):
         if "count" in columns:
             coded["count"] = columns["count"].cast(pa.float32())
         return pa.table(coded)
-
-
-def _one_row(n_tasks: int, n_rows: int, arrays: bytes, ids: bytes) -> pa.RecordBatch:
-    key = int.from_bytes(hashlib.sha256(ids + arrays).digest()[:8], "little") >> 1
-    return pa.RecordBatch.from_pylist(
-        [{"key": key, "tasks": n_tasks, "rows": n_rows, "arrays": arrays, "ids": ids}], schema=PACKED
-    )
 
 
 def _as_bytes(values: pa.Array) -> bytes:
@@ -194,12 +190,8 @@ class Layout(NamedTuple):
 
     def batch(self, key: int, arrays: bytes) -> Batch:
         """Return a packed batch as compiled programs take it."""
-        found = pickle.loads(arrays)
         return padded_batch(
-            found["rows"],
-            found.get("worker"),
-            found["label"],
-            found.get("count"),
+            pickle.loads(arrays),
             size=self.size,
             first=self.first[key],
             workers=self.workers,

@@ -109,7 +109,8 @@ def _coded_rows(scan: Scan, names: Names) -> Iterator[pa.RecordBatch]:
     """The rows of all files with their workers and labels as numbers, and their positions."""
     position = 0
     for file in scan.files:
-        _refuse_changed(file)
+        if file.path.stamp() != (file.size, file.modified):
+            raise AnnotationError(f"{file.path} has changed since it was scanned; scan again")
         for first, batch in _batches(file, scan):
             coded = _coded(batch, first, file, scan, names)
             if len(coded):
@@ -118,11 +119,6 @@ def _coded_rows(scan: Scan, names: Names) -> Iterator[pa.RecordBatch]:
                 yield coded.append_column("position", numbers)
     if not position:
         raise AnnotationError(f"missing='drop' leaves no row: each of the {scan.n_rows:,} lacks a value")
-
-
-def _refuse_changed(file: File) -> None:
-    if file.path.stamp() != (file.size, file.modified):
-        raise AnnotationError(f"{file.path} has changed since it was scanned; scan again")
 
 
 def _batches(file: File, scan: Scan) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -374,21 +370,16 @@ def _write(scan: Scan, names: Names, batches: Iterator[pa.RecordBatch], final: P
 
 
 def _refuse_full_disk(scan: Scan, folder: Path) -> None:
-    """Refuse, before anything is written, a disk that has too little room."""
-    needed = _bytes_needed(scan)
+    """Refuse, before anything is written, a disk that has too little room; text is taken to be as long as in files."""
+    is_number = pa.types.is_integer(scan.files[0].types["task"])
+    text = 0 if is_number else 2 * sum(file.size or file.rows * TEXT for file in scan.files)
+    needed = scan.n_rows * (16 + 2 * (4 + 2 + 4)) + text  # of what is sorted, and of the final arrays
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise StorageError(
             f"{folder}: about {size_text(needed)} are needed to sort {scan.n_rows:,} rows on the disk, and "
             f"{size_text(free)} are free; name a folder on another disk: scan(…, folder=…)"
         )
-
-
-def _bytes_needed(scan: Scan) -> int:
-    """Return the bytes of what is sorted and of the final arrays; text is taken to be as long as in the files."""
-    is_number = pa.types.is_integer(scan.files[0].types["task"])
-    text = 0 if is_number else 2 * sum(file.size or file.rows * TEXT for file in scan.files)
-    return scan.n_rows * (16 + 2 * (4 + 2 + 4)) + text
 
 
 @contextmanager

@@ -178,10 +178,7 @@ class Store:
         """
         part = plan.slices[number]
         return padded_batch(
-            self._read("rows", part.tasks),
-            self._read("worker", part.rows) if self.named else None,
-            self._read("label", part.rows),
-            None if self.once else self._read("count", part.rows),
+            {name: self._read(name, part.tasks if name in BY_TASK else part.rows) for name in self._types},
             size=(plan.n_rows, plan.n_tasks),
             first=part.tasks.start,
             workers=self.workers if with_names else Ids.range(len(self.n_by_worker)),

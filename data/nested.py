@@ -137,7 +137,7 @@ def flat_records(records: Records, what: str, named: Iterable[Any] = ()) -> list
     if opened := _opened(records, named):
         return opened
     own = [_own(record, paths) for record in records]
-    if all(_names(each, "label") or _has_all(each, paths) for each in own):
+    if all(_names(each, "label") or (paths and each.keys() >= set(paths)) for each in own):
         return own
     _refuse_criteria(records, own, what)
     return [flat for number, record in enumerate(records) for flat in _flat(record, own[number], what, number)]
@@ -161,7 +161,8 @@ def labels_in_lists(records: Records) -> tuple[str, str, list[Any]] | None:
     for number, record in enumerate(records):
         for place, value in _lists(record):
             name = place.rpartition(".")[2].partition("[")[0]
-            if _is_of_labels(name) and value and all(map(_is_scalar, value)):
+            is_of_labels = is_name_of(name, "label") or is_name_of(_one(name), "label")
+            if is_of_labels and value and all(map(_is_scalar, value)):
                 return f"record {number}, {place}", name, value
     return None
 
@@ -174,10 +175,6 @@ def _lists(value: Any, before: str = "") -> Iterator[tuple[str, list[Any]]]:
         yield before, value
         for number, each in enumerate(value):
             yield from _lists(each, f"{before}[{number}]") if isinstance(each, Mapping) else ()
-
-
-def _is_of_labels(name: str) -> bool:
-    return is_name_of(name, "label") or is_name_of(_one(name), "label")
 
 
 def with_field(records: Records, field: str) -> list[dict[str, Any]]:
@@ -300,10 +297,6 @@ def _own(record: Mapping[str, Any], paths: Iterable[str] = ()) -> dict[str, Any]
         if path not in found and _is_scalar(value := _at(record, path)) and value is not None:
             found[path] = value
     return found
-
-
-def _has_all(own: Mapping[str, Any], paths: list[str]) -> bool:
-    return bool(paths) and all(path in own for path in paths)
 
 
 def _describes(name: str, value: Any) -> bool:

@@ -1,7 +1,7 @@
 """Dictionaries in JSON of how often each class was given to a task, told from those of workers' labels."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..column_names import is_name_of, missing_column, named_for, one_column, plain
 from ..errors import AnnotationError
+from ..nested import Records
 from ..wide import MOST_VALUES, Wide, are_numbered, like_counts, workers_or_classes
 from .known_columns import INFER, Asked, gold_column
 
@@ -25,8 +26,6 @@ SCORES = ("score", "rating", "grade")
 
 RESULTS = ("result", "results", "responses", "answers")
 """Names, in plain letters, of fields that may have counts where nothing else names workers or labels."""
-
-Records = Sequence[Mapping[str, Any]]
 
 
 def field_of_counts(records: Records) -> str | None:

@@ -1,7 +1,7 @@
 """Exports as JSON: Label Studio, Labelbox, Argilla, Prodigy, doccano, Ground Truth, LeWiDi, and panels of judges."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -9,10 +9,9 @@ import pandas as pd
 from ..column_names import is_name_of
 from ..errors import AnnotationError, warn
 from ..id_text import listing
+from ..nested import Records
 from ..text import as_numbers
 from .gathered import Gathered, Held, chosen_question
-
-Records = Sequence[Mapping[str, Any]]
 
 NAMED = 5  # keys of feedback that an error lists
 
@@ -190,25 +189,22 @@ def _argilla_question(flat: Records, question: str | None, what: str) -> str:
 
 def _argilla_flat(record: Mapping[str, Any]) -> dict[str, Any]:
     """A record with columns as in a table, where it is nested."""
-    flat = dict(record)
-    for name, given in (record.get("responses") or {}).items() if isinstance(record.get("responses"), Mapping) else ():
-        flat[f"{name}.responses"] = [each.get("value") for each in given]
-        flat[f"{name}.responses.users"] = [each.get("user_id") for each in given]
-        flat[f"{name}.responses.status"] = [each.get("status", "submitted") for each in given]
-    if isinstance(record.get("responses"), list):  # as Argilla's server and its first versions have them
-        for each in record["responses"]:
-            for name, answer in (each.get("values") or {}).items():
-                value = answer.get("value") if isinstance(answer, Mapping) else answer
-                flat.setdefault(f"{name}.responses", []).append(value)
-                flat.setdefault(f"{name}.responses.users", []).append(each.get("user_id"))
-                flat.setdefault(f"{name}.responses.status", []).append(each.get("status", "submitted"))
-    if isinstance(record.get("suggestions"), list):
-        for each in record["suggestions"]:
-            name = each.get("question_name", each.get("question_id"))
-            flat[f"{name}.suggestion"], flat[f"{name}.suggestion.agent"] = each.get("value"), each.get("agent")
-    suggestions = record.get("suggestions")
-    for name, given in suggestions.items() if isinstance(suggestions, Mapping) else ():
-        flat[f"{name}.suggestion"], flat[f"{name}.suggestion.agent"] = given.get("value"), given.get("agent")
+    flat, responses, suggestions = dict(record), record.get("responses"), record.get("suggestions")
+    answers: dict[Any, list[tuple[Any, Mapping[str, Any]]]] = {}
+    if isinstance(responses, Mapping):
+        answers = {name: [(each.get("value"), each) for each in given] for name, given in responses.items()}
+    listed = responses if isinstance(responses, list) else []  # as Argilla's server and its first versions have them
+    for each in listed:
+        for name, answer in (each.get("values") or {}).items():
+            answers.setdefault(name, []).append((answer.get("value") if isinstance(answer, Mapping) else answer, each))
+    for name, given in answers.items():
+        flat[f"{name}.responses"] = [value for value, _ in given]
+        flat[f"{name}.responses.users"] = [each.get("user_id") for _, each in given]
+        flat[f"{name}.responses.status"] = [each.get("status", "submitted") for _, each in given]
+    if isinstance(suggestions, list):
+        suggestions = {each.get("question_name", each.get("question_id")): each for each in suggestions}
+    for name, made in suggestions.items() if isinstance(suggestions, Mapping) else ():
+        flat[f"{name}.suggestion"], flat[f"{name}.suggestion.agent"] = made.get("value"), made.get("agent")
     return flat
 
 

@@ -376,7 +376,10 @@ def _from_files(files: list[Path], path: Path, asked: Asked) -> tuple[Annotation
         return _of_logs(logs, path, asked, others)
     _refuse_of_logs(path, asked.options)
     if not are_tables(files):
-        return _of_held(_of_records(files, path, asked), asked)
+        held = read_records(records_of_files(files, str(path), asked.encoding), str(path), asked.question, path.stem)
+        if held is None:
+            raise AnnotationError(f"{path}: the files in it are no export of a tool that is known; name one file")
+        return _of_held(held, asked)
     _refuse_unused(files[0], first_bytes(files[0], 4096), asked)
     frame, where = table_of_files(files, asked.separator, asked.encoding)
     is_text = suffix_of(files[0]) in TEXT
@@ -448,9 +451,14 @@ def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
     """Read a table with a row for each annotation, each task or each worker."""
     frame, what = without_import_rows(table.frame), table.what
     name = what if table.path is None else table.path.stem
-    if _has_lists(frame) and (held := read_records(as_records(frame), what, asked.question, name)):
+    has_lists = any(str(column).endswith((".responses", ".suggestion")) for column in frame.columns)
+    if has_lists and (held := read_records(as_records(frame), what, asked.question, name)):
         return _of_held(held, asked)
-    _refuse_question(what, asked)
+    if asked.question is not None:
+        raise AnnotationError(
+            f"{what} is no export with questions, so that question={asked.question!r} has no meaning; name the "
+            "column of annotations by label="
+        )
     if form := _form_roles(frame, what, asked):
         return _form(frame, form, what, asked)
     frame = frame if asked.named else with_rows_of_answers(frame)
@@ -854,22 +862,3 @@ def _from_zip(path: Path, asked: Asked) -> tuple[Annotations, str]:
         except AnnotationError as error:
             raise AnnotationError(str(error).replace(str(folder), str(path))) from None
         return annotations, said.replace(str(folder), str(path))
-
-
-def _of_records(files: list[Path], path: Path, asked: Asked) -> Held:
-    held = read_records(records_of_files(files, str(path), asked.encoding), str(path), asked.question, path.stem)
-    if held is None:
-        raise AnnotationError(f"{path}: the files in it are no export of a tool that is known; name one file")
-    return held
-
-
-def _refuse_question(what: str, asked: Asked) -> None:
-    if asked.question is not None:
-        raise AnnotationError(
-            f"{what} is no export with questions, so that question={asked.question!r} has no meaning; name the "
-            "column of annotations by label="
-        )
-
-
-def _has_lists(table: pd.DataFrame) -> bool:
-    return any(str(name).endswith((".responses", ".suggestion")) for name in table.columns)

@@ -96,6 +96,11 @@ class Ids(Sequence[Hashable]):
         ids._values, ids._kind, ids._hash, ids._positions = values, kind, None, None
         return ids
 
+    @property
+    def kind(self) -> type | None:
+        """The type of all identifiers where it is one of text, whole numbers, floats or truth values; else None."""
+        return self._kind
+
     def __len__(self) -> int:
         return len(self._values)
 

@@ -61,8 +61,8 @@ def joined(first: Any, more: Any) -> Any:
     kinds = np.concatenate([classes, first.n_classes + abstentions]).astype(np.int32)
     known = first.kind, first.classes, first.questions, more.tasks
     refuse_not_own(*known, np.asarray(more.task), kinds[np.asarray(more.label)], lambda _: "a label to be added")
-    tasks, task = _together(first.tasks, more.tasks)
-    workers, worker = _together(first.workers, more.workers)
+    tasks, task = _together(first.tasks, more.tasks, "task")
+    workers, worker = _together(first.workers, more.workers, "worker")
     rows = np.concatenate([np.asarray(first.task), task[np.asarray(more.task)]]).astype(np.int32)
     by = None
     if more.worker is not None:
@@ -158,12 +158,21 @@ def _no_class(first: Any, name: object) -> str:
     )
 
 
-def _together(old: Ids, new: Ids) -> tuple[Ids, np.ndarray]:
-    """The old identifiers and then those that are new, and where each of the new ones stands among them."""
+def _together(old: Ids, new: Ids, what: str) -> tuple[Ids, np.ndarray]:
+    """The old identifiers and then those that are new, and where each of the new ones stands among them.
+
+    Raises:
+        AnnotationError: all old ones are of one plain type, and a new one is of another.
+    """
     if old == new:
         return old, np.arange(len(new))
-    known = set(old)
-    added = [name for name in new if name not in known]
+    added = [name for name, place in zip(new, old.index_of(new), strict=True) if place < 0]
+    for name in added:
+        if old.kind is not None and type(name) is not old.kind:
+            raise AnnotationError(
+                f"the {what} {name!r}, which is to be added, is of type {type(name).__name__}, and each that is known "
+                f"of type {old.kind.__name__}, such as {old[0]!r}: convert the column first"
+            )
     both = type(old)([*old, *added])
     return both, np.asarray(both.index_of(new))
 

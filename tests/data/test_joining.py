@@ -1,6 +1,7 @@
 """Annotations that came later, put to those that were there, are what all of them together would be."""
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -97,6 +98,17 @@ def test_the_rule_for_repeated_annotations_is_kept_by_what_is_joined_and_counts(
         with pytest.warns(UserWarning, match="left out"):
             first = first.joined(annotations(FIRST).replace(count=np.array([3.0, 1.0], np.float32)))
     assert first.votes().tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("role", ["task", "worker"])
+@pytest.mark.parametrize("values", [[1.0, 2.0], [1.0, 99.0], [900.0, 901.0], [Decimal(1), Decimal(2)], ["1", "x"]])
+def test_names_of_another_type_are_refused_by_name(role, values):
+    """A column of whole numbers comes back as floats, or as text, from many a tool."""
+    rows = pd.DataFrame({"task": [1, 2, 3], "worker": [1, 2, 1], "label": ["a", "b", "a"]})
+    more = rows[:2].assign(**{role: pd.Series(values, dtype=object)})
+    kind = type(values[0]).__name__
+    with pytest.raises(cp.AnnotationError, match=rf"the {role} .* of type {kind}, .* of type int, such as 1: convert"):
+        cp.Annotations.from_frame(rows).joined(more)
 
 
 def test_a_table_without_rows_adds_nothing():

@@ -119,9 +119,10 @@ def _repeated(given: sparse.csr_matrix, size: np.ndarray, task: np.ndarray, work
     m, task, worker, n, is_repeat = (each[is_kept] for each in (size, task, worker, n, is_repeat))
     shares = gave / np.maximum(m, 1)[:, None]
     products = (shares[:, :, None] * shares[:, None, :]).reshape(-1, k**2)
-    at = sparse.csr_matrix((np.ones(len(task)), (task, np.arange(len(task)))))[task[is_repeat]]
+    of_task = sparse.csr_matrix((np.ones(len(task)), (task, np.arange(len(task)))))
+    sums, squares, at = of_task @ shares, of_task @ products, task[is_repeat]
     own, m, n = shares[is_repeat], m[is_repeat], n[is_repeat]
-    total, squares = at @ shares - own, (at @ products - products[is_repeat]).reshape(-1, k, k)
+    total, squares = sums[at] - own, (squares[at] - products[is_repeat]).reshape(-1, k, k)
     of_two = (total[:, :, None] * total[:, None, :] - squares) / (n * (n - 1))[:, None, None]
     agreement = ((gave[is_repeat] ** 2).sum(1) - m) / (m * (m - 1))
     task = np.unique(task[is_repeat], return_inverse=True)[1]

@@ -1,5 +1,6 @@
 """Repeated annotations of a worker: told where they agree more than independent ones would, and only there."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -67,6 +68,24 @@ def test_repeats_that_are_few_or_left_out_are_not_told():
     assert agreeing_repeats(cp.Annotations.from_frame(frame.drop_duplicates(["task", "worker"]))) is None
     later = frame.duplicated(["task", "worker"]) & (frame["task"] >= 15)
     assert agreeing_repeats(cp.Annotations.from_frame(frame[~later])) is None
+
+
+def test_a_task_that_all_workers_repeat_takes_memory_by_its_annotations():
+    """And not by their square."""
+    rng = np.random.default_rng(0)
+    n = 3000
+    frame = pd.DataFrame(
+        {
+            "task": np.r_[np.zeros(2 * n, int), np.arange(1, 40).repeat(4)],
+            "worker": np.r_[np.arange(n).repeat(2), np.tile([0, 0, 1, 2], 39)],
+        }
+    )
+    annotations = cp.Annotations.from_frame(frame.assign(label=rng.choice(["a", "b"], len(frame))))
+    tracemalloc.start()
+    agreeing_repeats(annotations)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1000 * len(frame)
 
 
 def test_counts_are_repeats_as_rows_are():

@@ -9,6 +9,7 @@ from ..fitted.averaged_labels import thin_at_mode
 from ..fitted.beyond_chance import agreement
 from ..fitted.fitted import Fitted
 from ..fitted.reversal import reversal_doubt
+from ..sources.on_disk import Files
 from .of_crowd import is_one_sided
 from .register import NEEDS, Labels, Said, check
 
@@ -113,10 +114,12 @@ def labels_at_mode(of: Fitted) -> Iterator[Said]:
     per_parameter = thin_at_mode(of)
     if per_parameter is None:
         return
+    in_memory = "sweeps=15 averages them, method='svi' draws the parameters, and 'auto' is less sure"
+    of_files = "method='svi' draws the parameters; 'auto', and sweeps=15, which averages them, read all into memory"
     yield Said(
         f"with {per_parameter:.1f} annotations for each parameter the data do not tell the parameters well, and label "
         "probabilities, which are those at the mode, are surer than that allows",
-        "sweeps=15 averages them, method='svi' draws the parameters, and 'auto' is less sure",
+        of_files if isinstance(of.whole, Files) else in_memory,
         {"per_parameter": per_parameter},
         severity="warning" if per_parameter < SCARCE else "note",
     )

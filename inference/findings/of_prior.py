@@ -128,7 +128,7 @@ def outweighed(of: Fitted) -> Iterator[Said]:
     prior = exact_worker_prior(of)
     if prior is None:
         return
-    given = of.annotations.of_classes().n_by_worker()
+    given = (of.annotations.of_classes() if of.sampled_from is None else of.sampled_from).n_by_worker()
     asked, noun = given > 0, workers_noun(of.annotations.workers)
     few = asked & (prior.weight > given)
     if not asked.any() or 2 * few.sum() < asked.sum():

@@ -106,7 +106,7 @@ def thin_at_mode(fitted: Fitted) -> float | None:
         return None
     files = fitted.files
     seen = fitted.at_size.annotations if files is None else files.like
-    per_parameter = fitted.source.n_annotations / max(n_free(fitted, seen), 1)
+    per_parameter = fitted.whole.n_annotations / max(n_free(fitted, seen), 1)
     return per_parameter if per_parameter < THIN else None
 
 

@@ -75,6 +75,7 @@ class Fitted:
         findings: what a user should know or act on, found when the fit was made.
         stored_sums: sums over the tasks of a fit of files, where they are known already; else they take a pass over the
             data when they are asked for.
+        sampled_from: the files of which the annotations are a sample, None where they are all that there are.
     """
 
     model: Model
@@ -87,6 +88,7 @@ class Fitted:
     origin: Mapping[str, str] = field(default_factory=here_and_now)
     findings: tuple[Finding, ...] = ()
     stored_sums: by_batch.LabelSums | None = None
+    sampled_from: Files | None = None
 
     def tree_flatten(self) -> tuple[tuple, None]:
         """The model, data, draws and fixed parameters as children."""
@@ -114,8 +116,14 @@ class Fitted:
         annotations = self.files.sample(LOOKED_AT)
         if annotations is None:
             return None
-        is_whole = annotations.n_tasks == self.files.n_tasks
-        return self.replace(source=annotations, stored_posterior=self.stored_posterior if is_whole else None)
+        if annotations.n_tasks == self.files.n_tasks:
+            return self.replace(source=annotations)
+        return self.replace(source=annotations, stored_posterior=None, sampled_from=self.files)
+
+    @property
+    def whole(self) -> Annotations | Files:
+        """All annotations that were fitted, of which :attr:`source` may be a sample."""
+        return self.source if self.sampled_from is None else self.sampled_from
 
     @property
     def annotations(self) -> Annotations:

@@ -19,6 +19,9 @@ from crowdppl.inference.densities.model import Model
 from crowdppl.inference.engines import climber, em, looks
 from crowdppl.inference.engines.em_climber import EMState
 from crowdppl.inference.engines.settings import EMSettings
+from crowdppl.inference.findings.look import look_at
+from crowdppl.inference.fitted import averaged_labels
+from crowdppl.inference.fitted import fitted as fitted_module
 from crowdppl.inference.sources import on_disk
 from crowdppl.inference.sources.on_disk import Files, suited_files
 from crowdppl.inference.storage import label_files
@@ -437,6 +440,19 @@ def rare_second_class(annotations):
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
+def test_a_sample_that_checks_look_at_tells_how_many_annotations_there_are_in_all(tmp_path, monkeypatch):
+    """What says how thin the data are would else take the sample's annotations for all."""
+    monkeypatch.setattr(averaged_labels, "FEW_ROWS", 0)
+    monkeypatch.setattr(averaged_labels, "THIN", 30)
+    monkeypatch.setattr(fitted_module, "LOOKED_AT", 400)
+    frame = table(n_tasks=80, n_workers=60)
+    fit = cp.fit("dawid_skene", written(tmp_path, frame), progress=False).fitted
+    looked_at = fit.in_memory
+    assert looked_at.annotations.n_annotations < len(frame)
+    (told,) = [found.values for found in look_at(looked_at) if found.code == "labels_at_mode"]
+    assert told["per_parameter"] == pytest.approx(len(frame) / (2 * 60 + 1))
+
+
 def test_a_lost_class_is_said_by_its_share_as_in_memory_by_agreement(tmp_path):
     frame = table()
     options = {"truth_prior": rare_second_class, "max_iterations": 3, "progress": False}

@@ -60,6 +60,20 @@ def _refuse_options_of_a_fit(context: typer.Context, folder: str, taken: Collect
             )
 
 
+def refuse_streamed(path: Path) -> None:
+    """Refuse the folder of a streamed fit, where a fit in memory or annotations are needed.
+
+    Raises:
+        AnnotationError: with what it has, and what else to do.
+    """
+    if path.is_dir() and (path / "parameters.nc").is_file():
+        raise AnnotationError(
+            f"{path} is the folder of a streamed fit: labels/ and workers.csv have its results, and no page, choice of "
+            "tasks or update is made of it. With --no-stream crowdppl fit writes a fit of which they are, where memory "
+            "allows it; new rows are streamed with the old ones, into another folder"
+        )
+
+
 def check_input(request: Request, context: typer.Context | None = None, of_a_fit: Collection[str] = ()) -> None:
     """Refuse what can be refused before JAX and pandas are imported, which takes seconds.
 
@@ -93,10 +107,7 @@ def check_input(request: Request, context: typer.Context | None = None, of_a_fit
             f"{path} is the folder of a fit, and annotations are needed here. Of the fit crowdppl report {path} --out "
             f"page.html writes the page, and crowdppl estimate {path} GOLD tells the accuracy from gold labels"
         )
-    if path.is_dir() and (path / "parameters.nc").is_file():
-        raise AnnotationError(
-            f"{path} is the folder of a streamed fit, of which there is no page, and annotations are needed: {ACCEPTED}"
-        )
+    refuse_streamed(path)
     if path.is_dir() and not any(file for kind in ("*.parquet", "*.json*", "*.eval") for file in path.rglob(kind)):
         raise AnnotationError(
             f"the folder {path} has no logs of evaluations (.json, .jsonl or .eval, {LOGS}), no Parquet files, nor an "

@@ -10,7 +10,7 @@ import typer
 
 from ..data.errors import AnnotationError
 from . import options
-from .arguments import check_input, read_annotations, similar
+from .arguments import check_input, read_annotations, refuse_streamed, similar
 from .output import output_folder, write_results
 from .request import Request, holds_saved, takes_request
 from .terminal import doing, plain_messages, show_result, starting
@@ -42,6 +42,7 @@ def update(
     began = time.perf_counter()
     request = Request(**{**vars(request), "gold": gold, "features": features, "quiet": quiet})
     with plain_messages(str(out)):
+        refuse_streamed(folder)
         if not holds_saved(folder):
             raise AnnotationError(f"{folder} is no folder of a fit, as crowdppl fit writes it{similar(folder)}")
         with output_folder(out, overwrite=overwrite) as written:

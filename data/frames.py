@@ -47,7 +47,8 @@ def as_frame(table: Any, what: str = "frame") -> nw.DataFrame[Any]:
     except TypeError:
         raise AnnotationError(
             f"{what}: expected a pandas, polars or pyarrow table, got a {type(table).__name__}; for files, "
-            "dictionaries and matrices see the other constructors (from_csv, from_dict, from_matrix, ...)"
+            "dictionaries and matrices see the other constructors (from_csv, from_dict, from_matrix, ...); cp.scan "
+            "takes a Dataset of Arrow"
         ) from None
 
 

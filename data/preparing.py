@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from filelock import FileLock
 
@@ -181,8 +182,11 @@ def _as_tasks(values: pa.Array, file: File, scan: Scan) -> pa.Array:
 
 
 def missing_cells(values: pa.Array) -> np.ndarray:
-    """Return where a cell is empty or NaN, (n,) of bool."""
-    return np.asarray(values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
+    """Return where a cell is empty, or NaN, (n,) of bool."""
+    missing = values.is_null(nan_is_null=True)
+    if pa.types.is_large_string(values.type):
+        missing = pc.or_(missing, pc.equal(values, "").fill_null(False))
+    return np.asarray(missing.to_numpy(zero_copy_only=False))
 
 
 def _refuse_missing(values: pa.Array, role: str, place: Place, file: File) -> None:

@@ -211,7 +211,7 @@ def scan(
     columns = {role: name for role, name in names.items() if name is not None}
     partitions = partitions_of(path)
     if partitions is None:
-        files = tuple(_file(found, columns) for found in _paths(path))
+        files = tuple(_file(found, columns) for found in _paths(path, columns.values()))
         for file in files[1:]:
             _refuse_other_kinds(files[0], file, columns)
         if not sum(file.rows for file in files):
@@ -284,8 +284,12 @@ def kind_of(kind: pa.DataType) -> str:
     return "real numbers" if pa.types.is_floating(kind) else str(kind)
 
 
-def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any) -> list[Any]:
+def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any, names: Iterable[str]) -> list[Any]:
     """The files that are meant, in the order of their names, or the table.
+
+    Args:
+        path: as :func:`scan` takes it.
+        names: of the columns that are needed, which names of folders may have.
 
     Raises:
         AnnotationError: there is none.
@@ -293,13 +297,17 @@ def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any
     if (table := table_of(path)) is not None:
         return [table]
     if not isinstance(path, str | os.PathLike):
+        if hasattr(path, "columns") or hasattr(path, "schema"):
+            raise AnnotationError(
+                f"cp.scan takes no table that is in memory, here a {type(path).__name__}: cp.fit and cp.read take it"
+            )
         several = list(path) if isinstance(path, Iterable) else []
         if not several:
             raise AnnotationError(
                 f"cp.scan({path!r}): a Parquet file, a folder of them, a pattern such as 'folder/*.parquet', or a list "
                 "of these is needed, or a table that is lazy: of DuckDB, Polars, Arrow, Spark, Dask or Ray"
             )
-        return [found for one in several for found in _paths(one)]
+        return _once([found for one in several for found in _paths(one, names)])
     text = os.fspath(path)
     if re.match(r"[a-z][a-z0-9+.-]+(://|::)", text, re.IGNORECASE) and not os.path.exists(text):
         return remote_files(text)
@@ -307,6 +315,8 @@ def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any
         files = (file for file in Path(text).rglob("*.parquet") if file.is_file())
         found = [file for file in files if not _is_hidden(file.relative_to(text))]
         missing = f"the folder {text} has no file *.parquet"
+        if found and (hive := _of_folders(Path(text), sorted(found), set(names))) is not None:
+            return [hive]
     elif os.path.exists(text) or not glob.has_magic(text):
         found, missing = [Path(text)] if os.path.isfile(text) else [], f"there is no file {text}"
     else:
@@ -317,6 +327,40 @@ def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any
             f"{missing}; give a Parquet file, a folder of them, or a pattern such as 'folder/*.parquet'"
         )
     return [ParquetFile(file) for file in sorted(file.absolute() for file in found)]
+
+
+def _of_folders(folder: Path, files: list[Path], names: set[str]) -> Any:
+    """Return the table of files that lack a column which names of their folders have, as Hive's ``worker=ann/``.
+
+    Args:
+        folder: above them.
+        files: in it.
+        names: of the columns that are needed.
+
+    Returns:
+        the table; None where no name of a folder is needed.
+    """
+    keys = {part.partition("=")[0] for file in files for part in file.relative_to(folder).parts[:-1] if "=" in part}
+    if not keys & names or keys & names <= set(pq.read_schema(files[0]).names):
+        return None
+    from pyarrow.dataset import dataset
+
+    return table_of(dataset(list(map(str, files)), partitioning="hive", partition_base_dir=str(folder)))
+
+
+def _once(found: list[Any]) -> list[Any]:
+    """Return the files, each of which is meant once.
+
+    Raises:
+        AnnotationError: one is meant twice.
+    """
+    seen = set[str]()
+    for file in found:
+        name = os.path.realpath(str(file)) if isinstance(file, ParquetFile) else ""
+        if name and name in seen:
+            raise AnnotationError(f"{file} is meant twice, and its rows would count twice; name it once")
+        seen.add(name)
+    return found
 
 
 def _is_hidden(path: Path) -> bool:

@@ -256,8 +256,7 @@ def refuse_of_source(refuses: Callable[[str], str | None], **given: Any) -> None
             raise ValueError(f"{name}={shown}: {reason}")
 
 
-SWEPT = "sweeps take all tasks at once on one device; leave it out, or leave out batch_size and devices, and read "
-SWEPT += "the annotations into memory"
+SWEPT = "sweeps take all tasks at once, in memory and on one device; leave it out, or a batch_size, devices or a scan"
 NOTHING_OUT = "nothing is held out; leave it out, or give held_out, such as held_out=0.1"
 SHRUNK = "the classifier's weights have a prior, which shrinks them; leave it out, or the classifier's prior="
 

@@ -179,7 +179,7 @@ def test_a_folder_that_no_page_can_be_of_is_refused_with_what_is_accepted(crowd,
     assert "the folder of a saved fit, too" in refused("report", tmp_path / "empty", *page)
     (tmp_path / "streamed").mkdir()
     (tmp_path / "streamed" / "parameters.nc").write_bytes(b"")
-    assert "is the folder of a streamed fit, of which there is no page" in refused(
+    assert "is the folder of a streamed fit: labels/ and workers.csv have its results" in refused(
         "report", tmp_path / "streamed", *page
     )
     (tmp_path / "fit" / "manifest.json").write_text("{}")

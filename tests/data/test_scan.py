@@ -224,17 +224,19 @@ def test_an_error_names_the_place(tmp_path, few_rows):
     assert list(store.workers) == list(dict.fromkeys(frame["worker"]))
 
 
-def test_rows_that_lack_a_value_are_left_out_where_that_is_asked_for(tmp_path, few_rows):
+@pytest.mark.parametrize("empty", [None, ""])
+def test_rows_that_lack_a_value_are_left_out_where_that_is_asked_for(tmp_path, few_rows, empty):
     """As Annotations.from_parquet(path, missing="drop") leaves them out."""
     frame = table(900)
-    frame.iloc[[3, 500], 2], frame.iloc[[4, 500, 899], 1] = None, None
+    frame.iloc[[3, 500], 2], frame.iloc[[4, 500, 899], 1] = empty, empty
     frame[:300].to_parquet(tmp_path / "0.parquet", row_group_size=100)
     frame[300:].to_parquet(tmp_path / "1.parquet", row_group_size=100)
     scan = cp.scan(tmp_path, missing="drop")
     assert "rows that lack a value are left out" in repr(scan)
     with pytest.warns(AnnotationWarning, match=r"missing='drop' left out 4 of 900 rows"):
         store = open_store(scan)
-    expected = frame.dropna().sort_values("task", kind="stable", ignore_index=True)
+    whole = frame.replace("", None).dropna()
+    expected = whole.sort_values("task", kind="stable", ignore_index=True)
     pd.testing.assert_frame_equal(rows_of(store, 99).drop(columns="count"), expected, check_dtype=False)
     with pytest.raises(cp.AnnotationError, match=r"row 4, column 'worker'.*missing='drop' leaves them out"):
         open_store(cp.scan(tmp_path))
@@ -243,6 +245,26 @@ def test_rows_that_lack_a_value_are_left_out_where_that_is_asked_for(tmp_path, f
     frame.assign(worker=pd.Series(None, range(900), dtype="string")).to_parquet(tmp_path / "none.parquet")
     with pytest.raises(cp.AnnotationError, match="leaves no row: each of the 900"):
         open_store(cp.scan(tmp_path / "none.parquet", missing="drop"))
+
+
+def test_a_file_that_is_meant_twice_and_a_table_in_memory_are_refused(tmp_path):
+    table(20).to_parquet(tmp_path / "a.parquet")
+    for paths in ([tmp_path / "a.parquet"] * 2, [tmp_path, str(tmp_path / "*.parquet")]):
+        with pytest.raises(cp.AnnotationError, match=r"a\.parquet is meant twice"):
+            cp.scan(paths)
+    for frame in (table(20), pa.table(table(20))):
+        with pytest.raises(cp.AnnotationError, match=r"no table that is in memory.*cp\.fit and cp\.read take it"):
+            cp.scan(frame)
+
+
+@pytest.mark.parametrize("column", ["worker", "label"])
+def test_names_of_folders_are_a_column_that_the_files_lack(tmp_path, column):
+    frame = table(300)
+    frame.to_parquet(tmp_path / "hive", partition_cols=[column])
+    store = open_store(cp.scan(tmp_path / "hive"))
+    by = ["task", "worker", "label"]
+    found = rows_of(store, 99)[by].astype(str).sort_values(by, ignore_index=True)
+    pd.testing.assert_frame_equal(found, frame[by].astype(str).sort_values(by, ignore_index=True))
 
 
 def test_a_row_that_lacks_a_value_does_not_move_the_place_of_a_later_error(tmp_path):
@@ -373,7 +395,9 @@ def test_names_of_files_and_columns_are_no_sql(tmp_path, name):
 
 @settings(max_examples=12, deadline=None)  # each writes and syncs files
 @given(
-    st.lists(st.tuples(st.text(max_size=3), st.sampled_from("ab"), st.integers(0, 3)), min_size=2, max_size=40),
+    st.lists(
+        st.tuples(st.text(min_size=1, max_size=3), st.sampled_from("ab"), st.integers(0, 3)), min_size=2, max_size=40
+    ),
     st.integers(1, 7),
 )
 def test_whatever_the_batches_all_rows_come_out_once_and_in_order(rows, size):

@@ -1,4 +1,4 @@
-"""Gold labels: true labels that are known for some of the tasks, and the majority vote's accuracy on them."""
+"""Gold labels: true labels that are known for some of the tasks, and which labels are right by them."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -361,27 +361,6 @@ def _columns(gold: Any, task: str, label: str, where: Where | None) -> tuple[Col
     frame = as_frame(gold, "gold")
     named = encode(take_column(frame, task, "task", "gold"), f"gold column {task!r}", where or row_number)
     return named, take_column(frame, label, "label", "gold")
-
-
-def majority_accuracy(votes: np.ndarray, gold: np.ndarray, kind: Kind = NOMINAL) -> float:
-    r"""Return the expected share of gold tasks whose majority vote is the gold label, with ties broken at random.
-
-    A task counts the share of its gold label in the majority vote (:meth:`.Kind.majority`): of nominal labels
-    :math:`1 / |\arg\max_k n_{ik}|`, with :math:`n_{ik}` annotations of class k for task i, where the gold label is
-    among the most frequent classes, and 0 where it is not. A task without annotations is a tie of all classes.
-
-    Args:
-        votes: how many annotations of each class each task has, shape (N, K).
-        gold: the gold label of each task as a class index, shape (N,), −1 where it is unknown.
-        kind: the kind of the labels.
-
-    Returns:
-        The accuracy, between 0 and 1; NaN where no task has a gold label.
-    """
-    known = gold >= 0
-    if not known.any():
-        return float("nan")
-    return float(right_shares(kind.majority(votes[known]), gold[known]).mean())
 
 
 def right_shares(probabilities: np.ndarray, gold: np.ndarray) -> np.ndarray:

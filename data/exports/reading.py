@@ -34,7 +34,7 @@ from ..questions import names_questions, question_column
 from ..repeats import n_repeated
 from ..tags import tag_fields
 from ..text import convert_labels, convert_text
-from ..text_files import check_encoding, encoding_of, first_bytes, suffix_of
+from ..text_files import check_encoding, first_bytes, suffix_of
 from ..wide import COLUMNS, Wide, by_worker_and_question, filled_cells, is_text, wide_roles
 from .counted_votes import Records, are_counts, counted_table, field_of_counts, field_of_results
 from .eval_logs import NO_ANSWER, is_log, read_logs
@@ -100,7 +100,7 @@ class Table:
 
     frame: pd.DataFrame
     what: str  # what messages call it
-    where: Where | None = None  # says where a row is, for messages
+    where: Where = row_number  # says where a row is, for messages
     path: Path | None = None  # of the text that it was read from, a file or several; None where values have types
     places: Sequence[str] = ()  # in dictionaries of the records that it was made of, each a column where it is named
 
@@ -366,7 +366,8 @@ def _from_path(path: Path, asked: Asked) -> tuple[Annotations, str]:
         return annotations, said
     if is_json(path, start):
         return _from_json(read_json(path, asked.encoding), path, asked)
-    return _from_table(Table(read_text_table(path, asked.separator, asked.encoding), str(path), path=path), asked)
+    written = asked.separator, asked.encoding
+    return _from_table(Table(read_text_table(path, *written), str(path), row_and_line(path, *written), path), asked)
 
 
 def _from_files(files: list[Path], path: Path, asked: Asked) -> tuple[Annotations, str]:
@@ -431,19 +432,18 @@ def _tagged(table: Table, tags: str, asked: Asked) -> tuple[Annotations, str]:
     Raises:
         AnnotationError: there is no such column, or as `tag_fields`.
     """
-    frame, what, where = table.frame, table.what, table.where
+    frame, what = table.frame, table.what
     if tags not in frame.columns:
         raise missing_column(tags, "tags", frame.columns, what)
     names = [name for name in frame.columns if name != tags]
     roles = find_roles([*names, "label"], asked.roles | {"label": "label"}, what)
     if table.path is not None:
-        where = where or row_and_line(table.path, asked.separator, asked.encoding)
         ids = [name for name in (roles.task, roles.worker) if name is not None]
         frame = frame.assign(**{name: convert_text(frame[name])[0] for name in ids})
     own: dict[str, Any] = {"tag_separator": asked.tag_separator, "empty": asked.empty or "refuse", "known": None}
     own |= {"task": roles.task, "worker": roles.worker, "tags": tags, "gold": asked.truth}
     rest = left_out(frame.columns, [roles.task, roles.worker, tags])
-    found = Annotations(**tag_fields(frame, where=where or row_number, **own, **asked.options))
+    found = Annotations(**tag_fields(frame, where=table.where, **own, **asked.options))
     return _with_said(found, what, f"{roles.said() or f'task {roles.task!r}'}, tags {tags!r}", "", "", rest)
 
 
@@ -514,9 +514,8 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
     if path is None:
         fields = long_fields(frame, of_table, where=table.where, source=what, **options)
     else:
-        _refuse_repeated_header(table, path, [roles.task, roles.worker, *(answers or [roles.label])], asked)
-        encoding = asked.encoding or (encoding_of(path) if table.where is None else None)
-        fields = csv_fields(path, asked.separator, of_table, options, encoding, frame, table.where)
+        _refuse_repeated_header(table, [roles.task, roles.worker, *(answers or [roles.label])])
+        fields = csv_fields(path, asked.separator, of_table, options, asked.encoding, frame, table.where)
     apart = "" if question is not None else _telling_apart(frame, roles)
     said = ", ".join(filter(None, (roles.said(), questions)))
     used = [roles.task, roles.worker, roles.label, columns["seconds"], count, asked.options.get("when")]
@@ -785,13 +784,12 @@ def _wide_roles(table: pd.DataFrame, what: str, asked: Asked) -> Wide | None:
     return wide_roles(table, what, task=task, gold=gold_column(table, asked.gold), columns=asked.columns, asks=asks)
 
 
-def _refuse_repeated_header(table: Table, path: Path, columns: list[str | None], asked: Asked) -> None:
+def _refuse_repeated_header(table: Table, columns: list[str | None]) -> None:
     """Refuse a row that is the header again, as where files were put one after the other."""
     names = [name for name in columns if name is not None]
     again = np.flatnonzero((table.frame[names] == names).all(axis=1))
     if again.size:
-        where = table.where or row_and_line(path, asked.separator, asked.encoding)
-        raise AnnotationError(f"{where(int(again[0]))}: the header is there again; remove the row")
+        raise AnnotationError(f"{table.where(int(again[0]))}: the header is there again; remove the row")
 
 
 def _telling_apart(table: pd.DataFrame, roles: Roles) -> str:

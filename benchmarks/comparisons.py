@@ -41,18 +41,40 @@ ASKED = (
 FLAT = 100.0  # standard deviation of a prior that says nearly nothing
 
 
-def main(seeds: int = 20, simulations: int = 200, draws: int = 8, readings: bool = True, write: bool = False) -> None:
+BATTLES = {
+    "12 items, 400 battles by 40 judges, 10 % ties": (12, 400, 40, 0.1),
+    "8 items, 200 battles by 3 judges, no ties": (8, 200, 3, 0.0),
+    "20 items, 1,000 battles by 300 judges, 25 % ties": (20, 1000, 300, 0.25),
+}
+"""Items, battles, judges and the share of ties, by what is said of them."""
+
+
+def main(
+    seeds: int = 20,
+    simulations: int = 200,
+    draws: int = 8,
+    battles: int = 20,
+    readings: bool = True,
+    write: bool = False,
+) -> None:
     """Measure, and print what was found.
 
     Args:
         seeds: simulated crowds of each size.
         simulations: of which the coverage of intervals is counted.
         draws: simulated crowds of preferences, and of items with features.
+        battles: simulated arenas of each size; below 0 so many, and nothing else.
         readings: fit judges_llmbar read as labels and as comparisons, too, which takes minutes.
         write: refresh this section of RESULTS.md.
     """
     warnings.simplefilter("ignore")
     report = Report("Comparisons")
+    report.table(
+        f"Arenas in which a battle has one judge, who draws a preference; mean of {abs(battles)} each",
+        [of_battles(*of, abs(battles)) for of in product(BATTLES, (0.0, 0.1), (False, True))],
+    )
+    if battles < 0:
+        return
     report.table(
         "The same model: largest difference of scores",
         [{"precision": name, **same_model(double=name == "double")} for name in ("single", "double")],
@@ -260,6 +282,44 @@ def preferring(draws: int) -> list[dict[str, object]]:
             )
     means = pd.DataFrame(found).groupby("read", sort=False).mean()
     return [{"read": read, **row} for read, row in means.iterrows()]
+
+
+def of_battles(name: str, again: float, own: bool, draws: int) -> dict[str, object]:
+    """The spread of scores beside the true one, and their intervals, where a share of the battles has a second judge.
+
+    Args:
+        name: of :data:`BATTLES`.
+        again: the share.
+        own: whether the battles are read as they are by default, as preferences, and fitted by auto; else with a true
+            label each, by dawid_skene.
+        draws: simulated arenas.
+    """
+    items, n_battles, n_judges, ties = BATTLES[name]
+    ratio, held = [], []
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        score = rng.normal(size=items)
+        rows = []
+        for battle in range(n_battles):
+            i, j = rng.choice(items, 2, replace=False)
+            for judge in rng.choice(n_judges, 1 + (rng.random() < again), replace=False):
+                better = rng.random() < 1 / (1 + np.exp(score[j] - score[i]))
+                said = "tie" if rng.random() < ties else "left" if better else "right"
+                rows.append((f"q{battle}", f"i{i}", f"i{j}", f"w{judge}", said))
+        frame = pd.DataFrame(rows, columns=["prompt", "left", "right", "worker", "label"])
+        annotations = cp.Annotations.from_comparisons(frame, prompt="prompt", preferences=None if own else False)
+        fit = cp.fit("auto" if own else "dawid_skene", annotations, seed=0, progress=False)
+        table = item_ranking(fit, 0.9).loc[[f"i{item}" for item in range(items)]]
+        centred = score - score.mean()
+        ratio.append(table["score"].std() / centred.std(ddof=1))
+        held.append(((table["score_low"] <= centred) & (centred <= table["score_high"])).mean())
+    return {
+        "arena": name,
+        "battles with two judges, %": 100 * again,
+        "read as": "preferences" if own else "true labels",
+        "spread / true spread": float(np.mean(ratio)),
+        "covered, %": 100 * float(np.mean(held)),
+    }
 
 
 def warned(draws: int) -> list[dict[str, object]]:

@@ -164,8 +164,8 @@ def read_annotations(request: Request, first: Annotations | None = None) -> Anno
     if request.meaning:
         needed = "LABEL=left, LABEL=right or LABEL=tie is needed, such as 0=left"
         options["meaning"] = _by_label("--meaning", request.meaning, needed)
-    if request.preferences:
-        options["preferences"] = True
+    if request.preferences is not None:
+        options["preferences"] = request.preferences
     if request.abstain:
         options["abstain"] = [Written(value) for value in request.abstain]
     if request.gold is not None and first is None:
@@ -227,7 +227,7 @@ def read_probabilities(request: Request, annotations: Annotations | Scan) -> dic
 def saved_or_new_fit(
     context: typer.Context,
     request: Request,
-    stories: Sequence[str],
+    named: Sequence[str] | None,
     method: str,
     of_a_fit: Collection[str],
     *,
@@ -239,7 +239,7 @@ def saved_or_new_fit(
     Args:
         context: of the command.
         request: of which the file is either.
-        stories: of a new fit.
+        named: the stories of a new fit; None for the default one.
         method: likewise.
         of_a_fit: the parameters that a saved fit takes.
         workers: how workers are named: ``"keep"``, ``"hash"`` for pseudonyms, ``"drop"`` for numbers in a new fit.
@@ -253,12 +253,13 @@ def saved_or_new_fit(
         from .. import fit, load_fit
         from ..data.pseudonyms import read_key
 
-        settings = parse_settings(request.settings or [], stories[0], method)
+        settings = parse_settings(request.settings or [], (named or [request.default_story()])[0], method)
     with doing(f"reading {request.file}", request):
         if request.saved is not None:
             result = load_fit(request.saved)
             return result.pseudonymised(read_key(key)) if workers == "hash" else result
         annotations = named_for_others(read_annotations(request), workers, key)
+    stories = named or [request.default_story(annotations)]
     models = read_probabilities(request, annotations)
     shared = {"method": method, **request.shared_options, **models, **settings}
     with doing(f"fitting {', '.join(stories)} by {method.upper()}", request):

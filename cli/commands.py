@@ -88,7 +88,7 @@ def fit(
             "errors that workers share, or groups of workers where none is named, and averages its labels with the "
             "votes.",
             "NAME",
-            default="dawid_skene, and auto with --preferences",
+            default="dawid_skene, and auto of preferences",
             rich_help_panel=options.FIT,
         ),
     ] = None,
@@ -112,7 +112,7 @@ def fit(
     """Fit a story to annotations; write labels, workers and the posterior to a folder."""
     began = time.perf_counter()
     with plain_messages(str(out)):
-        story = story or request.default_story
+        named, story = story, story or request.default_story()
         with output_folder(out, overwrite=overwrite) as folder:
             check_input(request)
             check_privacy(workers, key, min_group, plot=plot)
@@ -140,6 +140,7 @@ def fit(
                     raise AnnotationError(
                         "--plot draws the confusion matrix of each worker, and the annotations name none; leave it out"
                     )
+            story = named or request.default_story(annotations)
             with doing(f"fitting {story} by {method.upper()}", request):
                 models = read_probabilities(request, annotations)
                 kept = {"checkpoint": checkpoint, "every": every, "resume": resume}

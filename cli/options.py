@@ -87,7 +87,10 @@ OPTIONS = (
         ),
         preferences=option(
             "Each row of comparisons is a preference of its own, and no annotation of a true label that the rows of a "
-            "pair share."
+            "pair share; or it is none.",
+            None,
+            "--preferences/--no-preferences",
+            default="where nearly every task has one annotation",
         ),
         tags=option(
             "Column whose cells have several tags, such as sports|politics: whether each is given is then a question.",

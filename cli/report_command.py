@@ -29,7 +29,7 @@ def report(
             "Story, that is a model of how workers annotate (see crowdppl stories). Where several are given, they are "
             "compared on held-out annotations and their labels averaged; auto is as for crowdppl fit.",
             "NAME",
-            default="dawid_skene, and auto with --preferences",
+            default="dawid_skene, and auto of preferences",
             rich_help_panel=options.FIT,
         ),
     ] = None,
@@ -46,12 +46,11 @@ def report(
     began = time.perf_counter()
     folder = request.saved
     with plain_messages(folder):
-        stories = story or [request.default_story]
-        if len(stories) > 1 and "auto" in stories:
+        if story and len(story) > 1 and "auto" in story:
             raise ValueError("--story auto takes a default set of stories; give it alone, or give stories by name")
         check_new_file(out, (".html", ".htm"))
         check_privacy(workers, key, None)
-        result = saved_or_new_fit(context, request, stories, method, OF_A_PAGE, workers=workers, key=key)
+        result = saved_or_new_fit(context, request, story, method, OF_A_PAGE, workers=workers, key=key)
         with doing("writing the page", request):
             result = shown_to_others(result, workers)
             gold = None if folder is None else request.gold  # a new fit's annotations have it

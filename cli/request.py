@@ -49,7 +49,7 @@ class Request:
     several: str | None = None
     comparisons: bool | None = None
     meaning: list[str] | None = None
-    preferences: bool = False
+    preferences: bool | None = None
     tags: str | None = None
     tag_separator: str | None = None
     empty: str | None = None
@@ -92,10 +92,10 @@ class Request:
             return any(path.rglob("*.parquet"))
         return glob.has_magic(self.file) and not path.exists()
 
-    @property
-    def default_story(self) -> str:
-        """The story where none is named."""
-        return "auto" if self.preferences else "dawid_skene"
+    def default_story(self, annotations: Any = None) -> str:
+        """Return the story where none is named: of annotations, or before they are read."""
+        of_preferences = getattr(annotations, "preferences", self.preferences)
+        return "auto" if of_preferences else "dawid_skene"
 
     @property
     def named_columns(self) -> dict[str, str]:

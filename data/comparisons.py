@@ -53,6 +53,14 @@ NUMBERS = {*ASKED, "1", "2"}
 NAMED_ITEMS = 5  # that an error lists
 NAMED_PARTS = 3  # of a disconnected graph that a warning lists
 
+FEWEST = 20  # comparisons, from which on those of a task each are preferences unless it is said that they are not
+ALONE = 0.8  # of the comparisons are the only one of their task where nearly every task has one
+OWN = (
+    "nearly every task has one annotation, so that each is a preference of its own (preferences=False takes it for an "
+    "annotation of a true label, which may be wrong)"
+)
+"""Said of comparisons that were taken for preferences by themselves."""
+
 
 @dataclass(frozen=True)
 class ComparisonColumns:
@@ -93,12 +101,13 @@ def comparison_fields(
     *,
     abstain: Any,
     meaning: Mapping[Any, str] | None = None,
-    preferences: bool = False,
+    preferences: bool | None = None,
     tell: bool = True,
     **options: Any,
 ) -> dict[str, Any]:
     """Return the fields of `Annotations` for a table of comparisons; see :meth:`.Annotations.from_comparisons`.
 
+    Where `preferences` is None they are such if nothing is given that is of tasks, and nearly each has one annotation.
     `tell` is whether to warn of what the table lacks, as of one that is to be added to others it may.
     """
     if other := sorted(options.keys() - set(OPTIONS)):
@@ -114,7 +123,7 @@ def comparison_fields(
         own |= {"task": task if task in frame.columns else None}
         wide, where, question = wide_answers(frame, own, list(question), label, where, "the table")
         frame = as_frame(wide)
-    if truth_value("preferences", preferences, error=AnnotationError):
+    if truth_value("preferences", preferences, maybe=True, error=AnnotationError):
         task = None
         if columns.count is not None or options.get("gold") is not None:
             other_role = "gold" if columns.count is None else "count"
@@ -158,11 +167,15 @@ def comparison_fields(
         )
     named = prompt if task is None else task
     asked = None if named is None else _encoded(frame, named, "prompt" if task is None else "task", where)
-    ids: list[Any]
-    if preferences:
-        ids, first = preference_names(len(sides)), np.arange(len(sides))
-    else:
+    of_rows = None if question is None else _encoded(frame, question, "question", where)
+    ids: list[Any] = []
+    if not preferences:
         ids, first = _tasks(sides, items, asked, by_pair=task is None, columns=(left, right))
+        of_tasks = (columns.count, options.get("gold"), None if prompt is not None else options.get("features"))
+        if preferences is None and all(each is None for each in of_tasks):
+            preferences = _are_alone(first, of_rows)
+    if preferences:
+        task, ids, first = None, preference_names(len(sides)), np.arange(len(sides))
     is_mirrored = sides[:, 0] != sides[first, 0]
     abstentions = abstentions_of(abstain)
     said_of = take_column(frame, label, "label")
@@ -173,8 +186,7 @@ def comparison_fields(
         for value, side, swapped in zip(said_of, said, is_mirrored, strict=True)
     ]
     units = ids
-    if question is not None:
-        of_rows = _encoded(frame, question, "question", where)
+    if of_rows is not None:
         units = [(name, of_rows.ids[int(code)]) for name, code in zip(ids, of_rows.codes, strict=True)]
     rows = pd.DataFrame(
         {
@@ -210,7 +222,14 @@ def comparison_fields(
         fields |= features_fields("item_features", of_items, items, ITEM, ordered=False)
     elif tell and (apart := told_parts(at_task, items)):
         warn(f"{apart}; {PARTS_MEND}")
-    return fields | {"sides": read_only(at_task), "items": items, "preferences": preferences}
+    return fields | {"sides": read_only(at_task), "items": items, "preferences": bool(preferences)}
+
+
+def _are_alone(first: np.ndarray, question: Column | None) -> bool:
+    """Return whether nearly each row is the only one of its task, and of its question; few rows do not tell."""
+    unit = first if question is None else first * len(question.ids) + question.codes
+    _, place, times = np.unique(unit, return_inverse=True, return_counts=True)
+    return len(unit) >= FEWEST and bool((times[place] == 1).mean() >= ALONE)
 
 
 def preference_names(n: int, after: int = 0) -> list[str]:

@@ -8,7 +8,7 @@ from .abstentions import abstentions_of
 from .build import build
 from .column_names import named_for
 from .comparison_columns import column_of_criteria, find_comparison_columns, two_sides, with_drawn_sides
-from .comparisons import TASK, ComparisonColumns, comparison_fields
+from .comparisons import OWN, TASK, ComparisonColumns, comparison_fields
 from .errors import AnnotationError, warn
 from .frames import as_frame, read_parquet
 from .kinds import listed_classes
@@ -161,7 +161,7 @@ class Constructors:
         seconds: str | None = None,
         abstain: Any = None,
         meaning: Mapping[Any, str] | None = None,
-        preferences: bool = False,
+        preferences: bool | None = None,
         question: str | Sequence[str] | None = None,
         **options: Any,
     ) -> Self:
@@ -196,7 +196,9 @@ class Constructors:
             preferences: whether each row is a preference of its own, and no annotation of a true label that the rows of
                 a pair share: each is then a task, by its row from 0, and `task` is not looked at. Items' scores are
                 those of Bradley and Terry's model of the rows where a story takes them for right: ``one_coin`` with
-                ``right=1000, wrong=1``.
+                ``right=1000, wrong=1``, as ``"auto"`` has it. None takes 20 rows or more for such, with a warning,
+                where 80 % of them are the only one of their task, and neither gold labels, counts nor features of tasks
+                are given: one annotation does not tell an error from a preference.
             question: the column of what a row compares the items by, where these are several questions, such as "more
                 helpful" and "safer": a pair is a task of its own by each; or several columns, one for each question,
                 with labels in the place of `label`. Scores of items are by one question
@@ -247,7 +249,10 @@ class Constructors:
         names |= {"task": task, "prompt": prompt, "question": question, "count": count, "seconds": seconds}
         named = ComparisonColumns(**names, when=options.pop("when", None))
         about: dict[str, Any] = {"abstain": abstain, "meaning": meaning, "preferences": preferences}
-        return cls(**comparison_fields(frame, named, **about, **options))
+        fields = comparison_fields(frame, named, **about, **options)
+        if fields["preferences"] and preferences is None:
+            warn(OWN)
+        return cls(**fields)
 
     @classmethod
     def from_tags(

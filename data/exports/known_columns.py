@@ -452,7 +452,7 @@ class Asked:
     several: str
     comparisons: bool | None
     meaning: Mapping[Any, str] | None
-    preferences: bool
+    preferences: bool | None
     item_features: Any
     tags: str | None
     tag_separator: str | None

@@ -136,7 +136,7 @@ def read(
     several: str = "refuse",
     comparisons: bool | None = None,
     meaning: Mapping[Any, str] | None = None,
-    preferences: bool = False,
+    preferences: bool | None = None,
     item_features: Any = None,
     tags: str | None = None,
     tag_separator: str | None = None,
@@ -200,7 +200,7 @@ def read(
         meaning: of comparisons, what labels stand for that are neither sides nor items, such as
             ``{0: "left", 1: "right"}``, as for :meth:`Annotations.from_comparisons`.
         preferences: of comparisons, whether each row is a preference of its own, as for
-            :meth:`Annotations.from_comparisons`.
+            :meth:`Annotations.from_comparisons`; by default it is where nearly every task has one annotation.
         item_features: of comparisons, features of the items, as for :meth:`Annotations.from_comparisons`.
         tags: the column whose cells have several tags, as lists or as text such as "sports|politics": each tag is then
             a question, with the answers yes and no (:meth:`Annotations.from_tags`).
@@ -241,7 +241,7 @@ def read(
         several=several,
         comparisons=truth_value("comparisons", comparisons, maybe=True, error=AnnotationError),
         meaning=meaning,
-        preferences=truth_value("preferences", preferences, error=AnnotationError),
+        preferences=truth_value("preferences", preferences, maybe=True, error=AnnotationError),
         item_features=item_features,
         tags=tags,
         tag_separator=tag_separator,
@@ -313,6 +313,8 @@ def read_more(first: Annotations, more: Any, *, tell: bool | Callable[[str], str
         options = (options if {"classes", "ordered", "truth_classes"} & set(options) else stated) | options
         if first.abstains and options.get("abstain") is None:
             options["abstain"] = list(first.abstentions)
+    else:
+        options = {"preferences": first.preferences} | options if first.sides is not None else options
     found = read(os.fspath(more) if isinstance(more, os.PathLike) else more, tell=tell, **options)
     if first.sides is not None:  # whose tasks are named by their items
         return found

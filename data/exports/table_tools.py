@@ -18,7 +18,7 @@ from ..arrays import groups_sharing
 from ..column_names import NAMES, missing_column, plain, stem
 from ..columns import row_number
 from ..comparison_columns import find_comparison_columns, needed_comparison_columns, two_sides
-from ..comparisons import BOTH_BAD, ComparisonColumns, comparison_fields
+from ..comparisons import BOTH_BAD, OWN, ComparisonColumns, comparison_fields
 from ..description import count_text
 from ..errors import AnnotationError
 from ..text import convert_text
@@ -375,7 +375,8 @@ def compared_annotations(
     sizes += f", {count_text(len(annotations.questions), 'question')}" if len(annotations.questions) else ""
     of_turns = "" if turns is None else f", each {TURN!r} of which is a prompt of its own"
     rest = left_out(table.columns, [*columns, *([] if turns is None else [TURN])], takes_gold=False)
-    return annotations, f"{what}: comparisons ({found.said()}{of_turns}{ties}): {sizes}{rest}"
+    own = f"; {OWN}" if annotations.preferences and asked.preferences is None else ""
+    return annotations, f"{what}: comparisons ({found.said()}{of_turns}{ties}): {sizes}{rest}{own}"
 
 
 def _turns(table: pd.DataFrame, found: ComparisonColumns, what: str) -> pd.Series | None:

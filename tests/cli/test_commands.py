@@ -472,6 +472,19 @@ def test_preferences_are_fitted_by_their_own_story_and_another_story_s_verdict_s
     assert f"crowdppl fit {path} --overwrite --preferences --story auto --out preferences" in other.stdout
 
 
+def test_battles_of_one_judge_each_are_fitted_as_preferences_unless_the_shell_refuses_it(tmp_path):
+    rows = [f"q{i},model {i % 3},model {(i + 1 + i % 2) % 3},j{i % 4},model_{'ab'[i % 5 < 2]}" for i in range(60)]
+    path, out = tmp_path / "ab.csv", tmp_path / "out"
+    path.write_text("\n".join(["question_id,model_a,model_b,judge,winner", *rows]))
+    result = CliRunner().invoke(cli.app, ["fit", str(path), "--out", str(out)])
+    assert "one_coin fitted by EM" in result.stdout
+    assert "--no-preferences" in " ".join(result.stderr.split())
+    refused = CliRunner().invoke(cli.app, ["fit", str(path), "--no-preferences", "--out", str(out), "--overwrite"])
+    assert "dawid_skene fitted by EM" in refused.stdout
+    page = CliRunner().invoke(cli.app, ["report", str(path), "--out", str(tmp_path / "page.html")])
+    assert "one_coin fitted by EM" in page.stdout
+
+
 def test_features_that_are_not_there_and_options_that_are_no_truth_values_are_refused(tmp_path):
     pd.DataFrame({"task": [1, 2], "worker": [1, 1], "label": [0, 1]}).to_csv(tmp_path / "a.csv", index=False)
     arguments = ["fit", str(tmp_path / "a.csv"), "--out", str(tmp_path / "out")]

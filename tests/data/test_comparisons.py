@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import crowdppl as cp
 from crowdppl.data import AnnotationError, Annotations
 from crowdppl.data.errors import AnnotationWarning
+from crowdppl.data.exports.reading import read_more
 from crowdppl.data.kinds import Pairwise
 from crowdppl.data.padding import padded
 from crowdppl.data.some_tasks import some_tasks
@@ -455,6 +456,61 @@ def test_preferences_are_known_for_it_however_their_tasks_are_called_and_added_a
     assert not named.preferences
     with pytest.raises(cp.AnnotationError, match="only one of both"):
         annotations.joined(named)
+
+
+def arena(n_battles, n_again=0):
+    """Battles of five models on prompts of their own by one judge each, of which the last ones have a second judge."""
+    rows = [(f"q{b}", f"m{b % 5}", f"m{(b + 1 + b % 3) % 5}", f"j{b % 7}", "ab"[b % 3 > 0]) for b in range(n_battles)]
+    rows += [(*row[:3], "j9", "b") for row in rows[n_battles - n_again :]]
+    return pd.DataFrame(rows, columns=["question_id", "model_a", "model_b", "judge", "winner"])
+
+
+@pytest.mark.parametrize("n_again", [0, 3])
+def test_battles_of_nearly_one_judge_each_are_preferences_which_is_said_with_what_refuses_it(tmp_path, capsys, n_again):
+    path = tmp_path / "battles.csv"
+    arena(30, n_again).to_csv(path, index=False)
+    annotations = cp.read(path)
+    said = capsys.readouterr().err
+    assert annotations.preferences
+    assert annotations.n_tasks == annotations.n_annotations == 30 + n_again
+    assert "each is a preference of its own (preferences=False" in said
+    assert said.count("\n") == 1
+    refused = cp.read(path, preferences=False)
+    assert "preference" not in capsys.readouterr().err
+    assert (refused.preferences, refused.n_tasks) == (False, 30)
+    with pytest.warns(AnnotationWarning, match="preferences=False"):
+        made = Annotations.from_comparisons(arena(30, n_again), prompt="question_id")
+    pd.testing.assert_frame_equal(made.to_frame(), annotations.to_frame())
+
+
+@pytest.mark.parametrize(
+    ("table", "options"),
+    [
+        (arena(30, 15), {}),  # half of the battles have two
+        (arena(19), {}),  # too few to tell
+        (arena(30), {"gold": {("q0", "m0", "m1"): "left"}}),
+        (arena(30).assign(n=2), {"count": "n"}),
+        (pd.concat([arena(30), arena(30).assign(judge="j9")]), {}),
+        (pd.concat([arena(30), arena(30).rename(columns={"model_a": "model_b", "model_b": "model_a"})]), {}),
+    ],
+)
+def test_battles_of_several_judges_or_with_gold_labels_or_counts_are_no_preferences_by_themselves(table, options):
+    assert not cp.read(table, tell=False, **options).preferences
+
+
+def test_battles_that_are_added_are_preferences_where_the_first_ones_are(tmp_path):
+    arena(4, 4).to_csv(tmp_path / "more.csv", index=False)
+    arena(40).to_csv(tmp_path / "alone.csv", index=False)
+    of_errors, own = cp.read(arena(30, 30), tell=False), cp.read(arena(30), tell=False)
+    assert own.joined(read_more(own, tmp_path / "more.csv", tell=False)).n_tasks == 38
+    assert of_errors.joined(read_more(of_errors, tmp_path / "alone.csv", tell=False)).n_tasks == 40
+
+
+def test_battles_by_criterion_of_one_judge_each_are_preferences_by_themselves():
+    both = arena(30).rename(columns={"winner": "safe"}).assign(helpful=lambda rows: rows["safe"].iloc[::-1].to_list())
+    annotations = cp.read(both, question=["safe", "helpful"], tell=False)
+    assert annotations.preferences
+    assert annotations.of_question("safe").n_tasks == 30
 
 
 @pytest.mark.parametrize("slip", ["x ", "X"])

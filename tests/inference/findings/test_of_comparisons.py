@@ -99,7 +99,10 @@ def test_another_story_of_preferences_names_the_call_that_takes_them():
     alone = table.assign(task=range(len(table)))
     alone["task"] = "pair " + alone["task"].astype(str)
     codes = {
-        each.code for each in cp.fit("dawid_skene", cp.Annotations.from_comparisons(alone), progress=False).findings
+        each.code
+        for each in cp.fit(
+            "dawid_skene", cp.Annotations.from_comparisons(alone, preferences=False), progress=False
+        ).findings
     }
     assert {"nobody_meets", "preferences"} <= codes
 
@@ -118,12 +121,35 @@ def test_the_log_likelihood_of_preferences_is_that_of_a_logistic_regression_with
     np.testing.assert_allclose(wins, score / SPREAD**2, atol=1e-2)  # the slope of the density is zero
 
 
-def test_comparisons_of_one_annotation_are_preferences_only_where_this_is_said():
-    """However they are numbered: their labels may be errors about a truth, of which the user asks."""
-    table = drawn(2, preferences=True, times=1).assign(task=lambda rows: range(len(rows)))
-    numbered = cp.Annotations.from_comparisons(table, task="task")
-    said = cp.Annotations.from_comparisons(table, preferences=True)
-    assert [each.preferences for each in (numbered, said)] == [False, True]
+def battles(seed, again=0.0):
+    """Four hundred battles of twelve models on prompts of their own, each by one judge, who draws a preference."""
+    rng = np.random.default_rng(seed)
+    score, rows = rng.normal(size=12), []
+    for battle in range(400):
+        left, right = rng.choice(12, 2, replace=False)
+        for judge in rng.choice(40, 2 if rng.random() < again else 1, replace=False):
+            better = rng.random() < 1 / (1 + np.exp(score[right] - score[left]))
+            rows.append((f"q{battle}", f"m{left}", f"m{right}", f"j{judge}", "model_a" if better else "model_b"))
+    table = pd.DataFrame(rows, columns=["question_id", "model_a", "model_b", "judge", "winner"])
+    return table, pd.Series(score - score.mean(), [f"m{i}" for i in range(12)])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("again", [0.0, 0.1])
+def test_battles_of_one_judge_each_have_scores_of_their_true_spread_where_nothing_is_said(again):
+    """They were fitted with a true winner of each, and their scores were three times too large."""
+    ratios = {None: [], False: []}
+    for seed in range(3):
+        table, score = battles(seed, again)
+        for said, of_each in ratios.items():
+            annotations = cp.read(table, preferences=said, tell=False)
+            assert annotations.preferences is (said is None)
+            story = "auto" if annotations.preferences else "dawid_skene"  # which is the shell's default
+            fit = cp.fit(story, annotations, progress=False)
+            of_each.append(fit.ranking["score"].std() / score.std())
+            assert ("preferences" in {each.code for each in fit.findings}) is not annotations.preferences
+    assert 0.85 < np.mean(ratios[None]) < 1.2
+    assert np.mean(ratios[False]) > 2
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -136,8 +162,10 @@ def test_preferences_of_workers_without_names_rank_items_as_those_with_names_and
         fit = cp.fit("auto", own, progress=False)
         assert fit.verdict.why[0].startswith("Each of 168 annotations is a preference")
         rankings.append(fit.ranking.sort_index()["score"])
-        with pytest.raises(cp.AnnotationError, match=r"no judge can be weighed; .*preferences=True.* ranks the items"):
-            cp.judge(cp.Annotations.from_comparisons(alone, worker=columns), progress=False)
+        for said in (None, False):
+            numbered = cp.Annotations.from_comparisons(alone, worker=columns, preferences=said)
+            with pytest.raises(cp.AnnotationError, match=r"no judge can be weighed; .*preferences=True.* ranks"):
+                cp.judge(numbered, progress=False)
     np.testing.assert_allclose(*rankings, atol=1e-2)  # 1000 : 1 in two priors
 
 

@@ -18,8 +18,8 @@ from .arrays import BY_ROW, BY_TASK, changed, cross_counts, read_only
 from .build import build
 from .cards import never_raising
 from .column_names import missing_column, own_or_known_column
-from .comparison_columns import needed_comparison_columns
-from .comparisons import columns_of_tasks, comparison_fields, pairs_frame
+from .comparison_columns import needed_comparison_columns, with_drawn_sides
+from .comparisons import OF_DRAWN_SIDES, columns_of_tasks, comparison_fields, pairs_frame
 from .constructors import Constructors
 from .errors import AnnotationError
 from .features import FEATURES_OF, features_fields
@@ -475,6 +475,8 @@ class Annotations(Constructors):
         has_questions = len(self.questions) > 0
         given |= {"question": QUESTION} if has_questions and QUESTION in table else {}
         about: dict[str, Any] = {"given": given, "abstain": self.abstentions, "looks": has_questions}
+        drawn = with_drawn_sides(table)
+        is_drawn, table = drawn is not table, drawn
         found = needed_comparison_columns(table, "the table", **about)
         n_asked, asked = columns_of_tasks(self), found.task or found.prompt
         if n_asked != 0 and asked is None and not self.preferences:
@@ -489,7 +491,8 @@ class Annotations(Constructors):
         task, prompt = asked if n_asked is None else None, asked if n_asked else None
         columns = dataclasses.replace(found, task=task, prompt=prompt, question=question)
         silent, alone = list(self.abstentions) or None, self.preferences
-        return Annotations(**comparison_fields(table, columns, abstain=silent, preferences=alone, tell=False))
+        fields = comparison_fields(table, columns, abstain=silent, preferences=alone, tell=False)
+        return Annotations(**fields | (OF_DRAWN_SIDES if is_drawn else {}))
 
     def expanded(self) -> Annotations:
         """Return the same annotations with one row for each: a row with a count of n becomes n rows without counts."""

@@ -18,12 +18,15 @@ from .gold import resolve_gold
 from .id_text import listing
 from .ids import Ids
 from .input_warnings import tell_alike_names
-from .kinds import SIDES, Pairwise, encode_labels, is_fraction, sorted_labels
+from .kinds import SIDES, DrawnSides, Pairwise, encode_labels, is_fraction, sorted_labels
 from .long import LongColumns, Missing, before, long_fields, rows_kept, wide_answers, without_blanks
 from .questions import Units, tasks_of
 from .text_files import check_roles
 
 KIND = Pairwise()
+
+OF_DRAWN_SIDES: dict[str, Any] = {"kind": DrawnSides(), "mirrored": None}
+"""Fields of annotations of which nobody knows what stood left, and in which order a pair was shown."""
 
 COMPARED = ("", "model", "item", "answer", "response", "output")
 """Words for what is compared, before the letter or the number of a side: model_a, model_1."""
@@ -336,11 +339,13 @@ def together(first: Any, more: Any) -> tuple[Any, dict[str, Any]]:
     of_row = is_mirrored[np.asarray(more.task)]
     swapped = of_row & (label < more.n_classes)
     changes: dict[str, Any] = {"label": np.where(swapped, mirror[np.where(swapped, label, 0)], label)}
-    changes["mirrored"] = of_row if more.mirrored is None else of_row ^ more.mirrored
+    kind = more.kind if first.kind.shows_sides else first.kind
+    if kind.shows_sides:
+        changes["mirrored"] = of_row if more.mirrored is None else of_row ^ more.mirrored
     if more.gold is not None:
         changes["gold"] = np.where(is_mirrored, mirror[np.asarray(more.gold)], more.gold)
     both = np.concatenate([np.asarray(first.sides), sides[~known]]).astype(np.int32)
-    return more.replace(**changes), {"sides": read_only(both), "items": items}
+    return more.replace(**changes), {"sides": read_only(both), "items": items, "kind": kind}
 
 
 class Words:

@@ -8,7 +8,7 @@ from .abstentions import abstentions_of
 from .build import build
 from .column_names import named_for
 from .comparison_columns import column_of_criteria, find_comparison_columns, two_sides, with_drawn_sides
-from .comparisons import OWN, TASK, ComparisonColumns, comparison_fields
+from .comparisons import OF_DRAWN_SIDES, OWN, TASK, ComparisonColumns, comparison_fields
 from .errors import AnnotationError, warn
 from .frames import as_frame, read_parquet
 from .kinds import listed_classes
@@ -217,10 +217,11 @@ class Constructors:
                 comparisons connects are warned of.
         """
         names: dict[str, Any] = {"left": left, "right": right, "worker": worker, "label": label}
-        columns = as_frame(frame).columns
+        is_drawn, columns = False, as_frame(frame).columns
         if (left, right, label) == ("left", "right", "label") and not {left, right} & set(columns):
-            frame = with_drawn_sides(as_frame(frame).to_pandas())
-            columns = as_frame(frame).columns
+            shown = as_frame(frame).to_pandas()
+            frame = with_drawn_sides(shown)
+            is_drawn, columns = frame is not shown, as_frame(frame).columns
         if (left, right) == ("left", "right") and any(n == role and n not in columns for role, n in names.items()):
             given = {role: name for role, name in names.items() if name != role or name in columns}
             look: dict[str, Any] = {
@@ -252,7 +253,7 @@ class Constructors:
         fields = comparison_fields(frame, named, **about, **options)
         if fields["preferences"] and preferences is None:
             warn(OWN)
-        return cls(**fields)
+        return cls(**fields | (OF_DRAWN_SIDES if is_drawn else {}))
 
     @classmethod
     def from_tags(

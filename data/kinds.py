@@ -57,6 +57,9 @@ class Kind:
     in_order: ClassVar[bool] = False
     """True where the classes have an order, from the least to the greatest, that stories may use."""
 
+    shows_sides: ClassVar[bool] = False
+    """True where annotations were given of sides that the workers saw, so that a worker may lean to one of them."""
+
     by_question: ClassVar[bool] = False
     """True where questions may have classes, or kinds, of their own."""
 
@@ -435,6 +438,7 @@ class Pairwise(Kind):
 
     name: ClassVar[str] = "pairwise"
     truth_prior: ClassVar[str] = "bradley_terry"
+    shows_sides: ClassVar[bool] = True
 
     def with_classes(
         self,
@@ -477,9 +481,21 @@ class Pairwise(Kind):
         return {"position_bias": np.where((total > 0) & can_have, bias, np.nan)}
 
 
+@dataclass(frozen=True)
+class DrawnSides(Pairwise):
+    """Comparisons of which nobody knows what stood left: sides were drawn, and no worker leans to one of them."""
+
+    name: ClassVar[str] = "pairwise of drawn sides"
+    shows_sides: ClassVar[bool] = False
+
+    def worker_scores(self, confusions: np.ndarray, shares: np.ndarray) -> dict[str, np.ndarray]:
+        """Return no scores: there is no position to prefer."""
+        return {}
+
+
 NOMINAL = Nominal()
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (NOMINAL, Ordered(), Pairwise())}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (NOMINAL, Ordered(), Pairwise(), DrawnSides())}
 """The kinds by name."""
 
 

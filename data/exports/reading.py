@@ -20,6 +20,7 @@ from ..annotations import Annotations
 from ..column_names import is_name_of, missing_column, parts_of, stem
 from ..columns import Where, missing_values, row_number
 from ..comparison_columns import with_drawn_sides, with_one_winner
+from ..comparisons import OF_DRAWN_SIDES
 from ..description import count_text
 from ..errors import AnnotationError, check_name, given_path, truth_value, warn
 from ..excel import EXCEL, read_excel
@@ -398,8 +399,9 @@ def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
     if asked.comparisons is not False and not asked.named and are_judged_pairs(frame.columns):
         return _of_judged_pairs(table, asked)
     may_compare = asked.comparisons is not False
-    if may_compare and "label" not in asked.named:
-        table = replace(table, frame=(frame := with_drawn_sides(frame)))
+    if may_compare and "label" not in asked.named and (drawn := with_drawn_sides(frame)) is not frame:
+        annotations, said = _from_table(replace(table, frame=drawn), asked)
+        return annotations if annotations.sides is None else annotations.replace(**OF_DRAWN_SIDES), said
     frame, outcomes = with_one_winner(frame) if may_compare and "label" not in asked.named else (frame, [])
     if outcomes:
         annotations, said = _from_table(replace(table, frame=frame), asked)

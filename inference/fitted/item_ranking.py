@@ -146,10 +146,16 @@ def beats_by_position(fit: Posterior, workers: Any = None) -> pd.DataFrame:
         the former is above the mean of both.
 
     Raises:
-        AnnotationError: the annotations are no comparisons, the fit gives items no scores, or a worker is unknown.
+        AnnotationError: the annotations are no comparisons, the fit gives items no scores, a worker is unknown, or
+            nobody knows what was shown left.
         OneStoryError: the labels are without a likelihood.
     """
     annotations, score = fit.annotations, mean_score(fit)  # which refuses what has no items
+    if not annotations.kind.shows_sides:
+        raise AnnotationError(
+            "the comparisons do not say which item was shown left, so that they are of no position; fit.beats has the "
+            "probability that an item is better"
+        )
     part = parts_of(annotations)
     order = _order(score, part)
     asked = None if workers is None else asked_workers(annotations, workers)

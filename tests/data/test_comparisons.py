@@ -548,8 +548,14 @@ def test_winners_and_losers_are_comparisons_whose_sides_are_drawn_and_said_to_be
     pd.testing.assert_frame_equal(read.to_frame(), made.to_frame())
     assert read.n_tasks == 80
     assert items_said(read) == list(zip(rows["worker"], rows["winner"], strict=True))
-    shown = (np.asarray(read.label) == 0) ^ read.mirrored  # whether the winner stood left, of 160
-    assert 60 < shown.sum() < 100
+    assert 25 < (np.asarray(read.label)[::2] == 0).sum() < 55  # of 80 tasks
+    assert read.mirrored is made.mirrored is None
+    both = read.joined(rows.iloc[:4].assign(worker="cy"))
+    assert [better for worker, better in items_said(both) if worker == "cy"] == rows["winner"].iloc[:4].to_list()
+    assert both.mirrored is None
+    shown = rows.assign(left=rows["winner"], right=rows["loser"], label="left").drop(columns=["winner", "loser"])
+    assert not read.joined(shown).kind.shows_sides
+    assert not Annotations.from_comparisons(shown, prompt="prompt").joined(read).kind.shows_sides
 
 
 def test_winners_and_losers_that_were_said_to_be_no_comparisons_are_classes(tmp_path):

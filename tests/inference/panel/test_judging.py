@@ -246,6 +246,25 @@ def test_no_position_bias_is_told_under_a_story_that_cannot_have_one(compared):
     assert panel.ranking is not None
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_winners_and_losers_of_drawn_sides_have_no_position_bias_in_any_view(compared, tmp_path):
+    """Two judges of drawn sides had a position bias whose interval excludes none."""
+    is_left = compared["label"] == "left"
+    won, lost = (compared["left"].where(side, compared["right"]) for side in (is_left, ~is_left))
+    compared.assign(winner=won, loser=lost)[["prompt", "worker", "winner", "loser"]].to_csv(tmp_path / "won.csv")
+    panel = cp.judge(cp.read(tmp_path / "won.csv", tell=False), story="dawid_skene")
+    panel.fit.save(tmp_path / "fit")
+    fit = cp.load_fit(tmp_path / "fit")
+    for frame in (panel.judges, panel.fit.workers, fit.workers):
+        assert not [name for name in frame if "position" in name]
+    page, report = panel.report(tmp_path / "panel.html"), fit.report(tmp_path / "fit.html", checks=False)
+    assert not any("position" in one for one in panel.sentences)
+    assert not any("position bias" in path.read_text(encoding="utf-8") for path in (page, report))
+    assert set(fit.ranking.index) == {*compared["left"]}
+    with pytest.raises(cp.AnnotationError, match=r"do not say which item was shown left.*fit\.beats"):
+        fit.beats_by_position()
+
+
 def test_json_has_all_tables_and_no_number_that_json_lacks(panel, tmp_path):
     found = json.loads(panel.write_json(tmp_path / "panel.json").read_text(), parse_constant=pytest.fail)
     assert [row["judge"] for row in found["judges"]] == list(panel.judges.index)

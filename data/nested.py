@@ -4,7 +4,7 @@ Such records have lists side by side, lists of dictionaries, or a dictionary by 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +190,55 @@ def with_field(records: Records, field: str) -> list[dict[str, Any]]:
         else:
             found += [_own(record) | {str(name): value for name, value in part.items()} for part in inner[0]]
     return found
+
+
+def by_worker_and_criterion(
+    records: Records, place: Callable[[int], str]
+) -> tuple[pd.DataFrame, list[str], list[str]] | None:
+    """Return records ``{"id": 1, "judges": {"a": {"clear": 4, "true": 5}, …}}`` with a row for each worker of each.
+
+    Args:
+        records: the records.
+        place: says where one is, by its number from 0.
+
+    Returns:
+        The table with the records' own values, "worker", and a column for each criterion; the criteria; and where each
+        row is. None of other records.
+
+    Raises:
+        AnnotationError: one of them has something else where others have the workers.
+    """
+    found = (str(name) for each in records for name, value in each.items() if _has_cells(str(name), value))
+    field = next(found, None)
+    if field is None:
+        return None
+    rows, places, criteria = [], [], {}
+    for number, record in enumerate(records):
+        by_worker = record.get(field) or {}
+        cells = by_worker.values() if isinstance(by_worker, Mapping) else [by_worker]
+        wrong = [cell for cell in cells if not (isinstance(cell, Mapping) and all(map(_is_scalar, cell.values())))]
+        if wrong:
+            raise AnnotationError(
+                f"{place(number)}: {field!r} has {wrong[0]!r}, and each worker has a dictionary of labels by "
+                "criterion in other records; mend the record, or leave it out"
+            )
+        own = _own(record)
+        rows += [own | {"worker": worker} | dict(cell) for worker, cell in by_worker.items()]
+        places += [f"{place(number)}, {field}.{worker}" for worker in by_worker]
+        criteria |= {str(key): None for cell in cells for key in cell}
+    if criteria.keys() & {"worker", *(str(name) for record in records for name in record)}:
+        return None
+    return pd.DataFrame(rows), list(criteria), places
+
+
+def _has_cells(name: str, value: Any) -> bool:
+    """Return whether it is a dictionary by worker of dictionaries by criterion, of which none is called as a label."""
+    if not (_of_annotations(name) and isinstance(value, Mapping) and value) or _describes(name, value):
+        return False
+    cells = list(value.values())
+    return all(isinstance(c, Mapping) and len(c) > 0 and all(map(_is_scalar, c.values())) for c in cells) and not any(
+        map(_has_label, cells)
+    )
 
 
 def places_in(records: Records) -> list[str]:

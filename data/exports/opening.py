@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column_names import is_name_of, named_for
+from ..column_names import are_criteria, is_name_of, named_for, plain
 from ..columns import Where
+from ..comparison_columns import SAID
 from ..errors import AnnotationError
 from ..frames import as_frame, is_frame, read_parquet_table, read_text_table, row_and_line, take_column
+from ..id_text import listing
 from ..json_files import JSON, read_json
 from ..text_files import first_bytes, suffix_of
 from .known_columns import NEEDED
@@ -125,8 +127,8 @@ def are_tables(files: list[Path]) -> bool:
     return len(files) > 0 and all(suffix_of(file) in TABLES for file in files)
 
 
-def table_of_files(files: list[Path], separator: str | None, encoding: str | None) -> tuple[pd.DataFrame, Where]:
-    """Return the rows of several tables with equal columns, file after file, and what says where a row is.
+def table_of_files(files: list[Path], separator: str | None, encoding: str | None) -> tuple[list[pd.DataFrame], Where]:
+    """Return the tables of several files with equal columns, and what says where a row of all of them is.
 
     Raises:
         AnnotationError: a file cannot be read, is of text where the first is of Parquet, or has other columns.
@@ -153,7 +155,33 @@ def table_of_files(files: list[Path], separator: str | None, encoding: str | Non
         is_text = suffix_of(files[at]) in TEXT
         return row_and_line(files[at], separator, encoding)(own) if is_text else f"row {own} of {files[at].name}"
 
-    return pd.concat(frames, ignore_index=True), where
+    return frames, where
+
+
+def with_workers_of_files(
+    frames: list[pd.DataFrame], files: list[Path], question: Any
+) -> tuple[list[pd.DataFrame], str]:
+    """Return tables with a column of workers, the files' names, and what is said of it; as they are without any.
+
+    They are tables of a worker each where no column names workers, some have labels, and most tasks stand in several.
+
+    Args:
+        frames: with equal columns.
+        files: of each table.
+        question: columns of labels, where a list of them was given.
+    """
+    names = [file.name[: file.name.lower().rindex(suffix_of(file))] for file in files]
+    columns = [str(name) for name in frames[0].columns]
+    tasks = named_for("task", columns)
+    labels = named_for("label", columns) or [name for name in columns if plain(name) in SAID]
+    has_labels = labels or isinstance(question, list | tuple) or are_criteria({*columns} - {*tasks})
+    if named_for("worker", columns) or not tasks or not has_labels or len(files) < 2:
+        return frames, ""
+    tables = pd.concat([frame[tasks[0]].drop_duplicates() for frame in frames]).value_counts()
+    if (tables > 1).mean() <= 0.5 or len(set(names)) < len(names):
+        return frames, ""
+    own = [frame.assign(worker=name) for frame, name in zip(frames, names, strict=True)]
+    return own, f"; each file has one worker, of its name: {listing(names, 5)}"
 
 
 def records_of_files(files: list[Path], what: str, encoding: str | None) -> list[dict[str, Any]]:

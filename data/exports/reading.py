@@ -27,10 +27,10 @@ from ..excel import EXCEL, read_excel
 from ..frames import is_frame, read_parquet_table, read_text_table, row_and_line
 from ..id_text import listing
 from ..ids import Ids
-from ..json_files import read_json
+from ..json_files import LINES, read_json
 from ..kinds import listed_classes
 from ..long import LongColumns, csv_fields, long_fields, refuse_fractions
-from ..nested import flat_records, labels_in_lists, places_in, unnamed_labels, with_field
+from ..nested import by_worker_and_criterion, flat_records, labels_in_lists, places_in, unnamed_labels, with_field
 from ..questions import names_questions, question_column
 from ..repeats import n_repeated
 from ..tags import tag_fields
@@ -73,6 +73,7 @@ from .opening import (
     table_of_files,
     table_of_json,
     unpacked,
+    with_workers_of_files,
 )
 from .table_tools import (
     compared_annotations,
@@ -385,9 +386,14 @@ def _from_files(files: list[Path], path: Path, asked: Asked) -> tuple[Annotation
             raise AnnotationError(f"{path}: the files in it are no export of a tool that is known; name one file")
         return _of_held(held, asked)
     _refuse_unused(files[0], first_bytes(files[0], 4096), asked)
-    frame, where = table_of_files(files, asked.separator, asked.encoding)
+    frames, where = table_of_files(files, asked.separator, asked.encoding)
+    said_workers = ""
+    if asked.worker == INFER and asked.columns is None:
+        frames, said_workers = with_workers_of_files(frames, files, asked.question)
     is_text = suffix_of(files[0]) in TEXT
-    return _from_table(Table(frame, str(path), where, path if is_text else None), asked)
+    table = Table(pd.concat(frames, ignore_index=True), str(path), where, path if is_text else None)
+    annotations, said = _from_table(table, asked)
+    return annotations, said + said_workers if said or not said_workers else f"{path}{said_workers}"
 
 
 def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
@@ -540,7 +546,8 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
         if held is None and (records := _only_records(content)) is not None:
             return _from_json(records, path, asked)
         if held is None and (table := criteria_table(content, what, asked.outer)) is not None:
-            return _of_criteria(table, what, asked)
+            criteria = [str(name) for name in table.columns if name not in ("task", "worker")]
+            return _of_criteria(Table(table, what), criteria, asked)
         if held is None:
             raise AnnotationError(
                 f"{what}: the dictionary is no {{task: {{worker: label}}}}, no {{worker: {{task: {{criterion: "
@@ -556,6 +563,11 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
         return _of_held(held, asked)
     if not content:
         raise AnnotationError(f"{what}: the list is empty; a record for each annotation is needed")
+    lines = suffix_of(path) in LINES
+    nested = by_worker_and_criterion(content, lambda n: f"{f'line {n + 1}' if lines else f'record {n}'} of {path.name}")
+    if nested is not None:
+        frame, criteria, places = nested
+        return _of_criteria(Table(frame, what, places.__getitem__), criteria, asked)
     counted, asked = _counted(content, what, asked)
     if counted is not None:
         return counted
@@ -581,22 +593,23 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
     return _from_table(Table(frame, what, places=places_in(content)), asked)
 
 
-def _of_criteria(table: pd.DataFrame, what: str, asked: Asked) -> tuple[Annotations, str]:
+def _of_criteria(table: Table, criteria: list[str], asked: Asked) -> tuple[Annotations, str]:
     """Read a table with a column for each criterion, of which those are questions that have few values."""
-    criteria = [str(name) for name in table.columns if name not in ("task", "worker")]
     if asked.label != INFER or asked.question is not None:
-        named = asked.question in criteria
+        named = isinstance(asked.question, str)
+        if named and asked.question not in criteria:
+            raise missing_column(asked.question, "question", criteria, table.what)
         chosen = replace(asked, label=asked.question, question=None, looks=False) if named else asked
-        return _from_table(Table(table, what), chosen)
-    questions = [name for name in criteria if is_question(table[name])]
+        return _from_table(table, chosen)
+    questions = [name for name in criteria if is_question(table.frame[name])]
     if not questions:
         raise AnnotationError(
-            f"{what}: none of {', '.join(map(repr, criteria))} has few values, used again, as labels are"
+            f"{table.what}: none of {', '.join(map(repr, criteria))} has few values, used again, as labels are"
         )
     asked = (
         replace(asked, label=questions[0]) if len(questions) == 1 else replace(asked, question=questions, looks=False)
     )
-    return _from_table(Table(table, what), asked)
+    return _from_table(table, asked)
 
 
 def _by_task(content: Mapping[str, Any]) -> list[dict[str, Any]]:

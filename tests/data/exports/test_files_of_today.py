@@ -226,6 +226,92 @@ def test_criteria_of_judges_in_records_are_questions():
     assert annotations.of_question("safe").votes()[:, annotations.classes.index_of([3])[0]].tolist() == [2, 2, 2, 2]
 
 
+def of_judges_by_criterion():
+    """Records of twenty answers, which two judges score by two criteria each with their reasons."""
+    return [
+        {
+            "id": i,
+            "prompt": f"text {i}",
+            "judges": {
+                who: {"clarity": 1 + (i + j) % 5, "accuracy": 1 + i % 3, "reason": f"{who} on {i}"}
+                for j, who in enumerate(("gpt-4", "claude"))
+            },
+        }
+        for i in range(20)
+    ]
+
+
+def lines_of(records, path):
+    path.write_text("\n".join(map(json.dumps, records)) + "\n", encoding="utf-8")
+    return path
+
+
+def test_records_by_judge_and_criterion_are_workers_with_questions_of_which_one_may_be_asked_for(tmp_path, capsys):
+    records = of_judges_by_criterion()
+    path = lines_of(records, tmp_path / "scores.jsonl")
+    annotations = cp.read(path)
+    assert "'prompt', 'reason'" in capsys.readouterr().err.partition("left out: ")[2]
+    rows = [{"task": each["id"], "worker": who, **cell} for each in records for who, cell in each["judges"].items()]
+    table = cp.Annotations.from_frame(pd.DataFrame(rows), question=["clarity", "accuracy"])
+    assert sorted(annotations.to_frame().to_numpy().tolist()) == sorted(table.to_frame().to_numpy().tolist())
+    assert len(cp.read(records, tell=False).questions) == 2
+    alone = cp.read(path, question="accuracy", tell=False)
+    assert (alone.n_annotations, list(alone.classes)) == (40, [1, 2, 3])
+    with pytest.raises(AnnotationError, match=r"no column 'tone'; its columns are 'clarity', 'accuracy'"):
+        cp.read(path, question="tone")
+
+
+@pytest.mark.parametrize(("cell", "said"), [(5, r"'judges' has 5"), ({"clarity": 2.5}, r"judges.gpt-4.*2\.5")])
+def test_errors_in_records_by_judge_and_criterion_name_file_and_line(tmp_path, cell, said):
+    records = of_judges_by_criterion()
+    records[3]["judges"]["gpt-4"] = cell
+    with pytest.raises(AnnotationError, match=f"line 4 of scores.jsonl.*{said}"):
+        cp.read(lines_of(records, tmp_path / "scores.jsonl"))
+
+
+JUDGES = ("gpt4", "human_anna", "llama-3.1")
+
+
+def folder_of_judges(folder, columns, row):
+    folder.mkdir()
+    for j, judge in enumerate(JUDGES):
+        lines = [",".join(map(str, row(i, j))) for i in range(30)]
+        (folder / f"{judge}.csv").write_text("\n".join([columns, *lines]) + "\n", encoding="utf-8")
+    return folder
+
+
+def test_a_folder_with_a_file_for_each_judge_is_one_table_whose_workers_are_the_files(tmp_path, capsys):
+    folder = folder_of_judges(tmp_path / "judged", "id,label", lambda i, j: (i, "no" if (i + j) % 3 else "yes"))
+    annotations = cp.read(folder)
+    assert "each file has one worker, of its name: 'gpt4', 'human_anna', 'llama-3.1'" in capsys.readouterr().err
+    assert (annotations.n_tasks, tuple(annotations.workers)) == (30, JUDGES)
+    assert annotations.to_frame().query("worker == 'human_anna'")["label"].to_list()[:3] == ["no", "no", "yes"]
+    assert cp.read(str(folder / "*.csv"), tell=False).n_workers == 3
+    assert not cp.read(folder, worker=None, tell=False).named
+    path = folder / "human_anna.csv"
+    path.write_text(path.read_text(encoding="utf-8").replace("\n4,no", "\n4,"), encoding="utf-8")
+    with pytest.raises(AnnotationError, match=r"missing in row 4 \(line 6 of human_anna\.csv\)"):
+        cp.read(folder)
+
+
+def test_files_of_a_judge_each_may_be_comparisons_or_have_several_questions(tmp_path):
+    names = "question_id,model_a,model_b,winner"
+    folder = folder_of_judges(
+        tmp_path / "pairs", names, lambda i, j: (i, f"m{i % 3}", f"m{i % 3 + 1}", "ab"[i // 9 % 2])
+    )
+    pairs = cp.read(folder, tell=False)
+    assert (pairs.n_tasks, tuple(pairs.workers), pairs.preferences) == (30, JUDGES, False)
+    rubric = folder_of_judges(tmp_path / "rubric", "id,clarity,safe", lambda i, j: (i, i % 3 + 1, (i + j) % 2))
+    assert cp.read(rubric, question=["clarity", "safe"], tell=False).n_workers == 3
+
+
+def test_parts_of_one_table_have_no_workers_by_their_files(tmp_path):
+    parts = folder_of_judges(tmp_path / "parts", "id,label", lambda i, j: (100 * j + i, "ab"[i % 2]))
+    assert not cp.read(parts, worker=None, tell=False).named
+    with pytest.raises(AnnotationError, match="no column 'worker'"):
+        cp.read(parts)
+
+
 def test_criteria_are_no_workers(tmp_path):
     records = [{"id": i, "scores": {"helpful": 1 + i % 3, "safe": 2}} for i in range(4)]
     with pytest.raises(cp.AnnotationError, match=r"'helpful', 'safe' of 'scores'.*label='scores.helpful'"):

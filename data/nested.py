@@ -212,7 +212,9 @@ def by_worker_and_criterion(
     field = next(found, None)
     if field is None:
         return None
-    rows, places, criteria = [], [], {}
+    rows: list[dict[str, Any]] = []
+    places: list[str] = []
+    criteria: dict[str, None] = {}
     for number, record in enumerate(records):
         by_worker = record.get(field) or {}
         cells = by_worker.values() if isinstance(by_worker, Mapping) else [by_worker]

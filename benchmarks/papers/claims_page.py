@@ -40,6 +40,7 @@ KINDS = (HOLDS, HOLDS_IF, FAILS, REPRODUCED, NOT_TESTED)
 UNRUN = "Not run:"
 NUMBERED = "Rules of the verdicts that have a number:"
 LISTED = 3  # cells of another version that are named
+LEARNING = "the classifier was still learning"  # beginning of a warning
 SECTION, CLAIMS = "## ", "\n| claim "
 
 
@@ -150,7 +151,8 @@ def kind_of(verdict: str) -> str:
 def circumstances(runs: list[dict[str, Any]], wanted: int) -> str:
     """Return how many runs there are, of which seeds where some are missing, their days and the versions, in a line.
 
-    Where there are some it says which runs are of another version than this one, and of how many no warnings were kept.
+    Where there are some it says which runs are of another version than this one, of how many no warnings were kept, and
+    in which a network was still learning at the end.
     """
     seeds = [run["cell"].get("seed") for run in runs]
     by_seed = ", ".join(f"{seeds.count(seed)} of seed {seed}" for seed in sorted(set(seeds) - {None}))
@@ -158,7 +160,7 @@ def circumstances(runs: list[dict[str, Any]], wanted: int) -> str:
     made_by = dict.fromkeys(_versions(run) for run in runs)
     number = f"{len(runs)} runs" if len(runs) == wanted else f"{len(runs)} of {wanted} runs ({by_seed})"
     line = [number, " to ".join(sorted({days[0], days[-1]})), "; and ".join(made_by)]
-    return " · ".join([*line, *_of_other_versions(runs), *_without_warnings(runs)])
+    return " · ".join([*line, *_of_other_versions(runs), *_without_warnings(runs), *_still_learning(runs)])
 
 
 def _of_other_versions(runs: list[dict[str, Any]]) -> list[str]:
@@ -178,6 +180,16 @@ def _without_warnings(runs: list[dict[str, Any]]) -> list[str]:
     """Return of how many runs it was not kept what the program warned of; nothing where it was of all."""
     n_unkept = sum(run["warnings"] is None for run in runs)
     return [f"without their warnings, which were not kept: {_share(n_unkept, len(runs))}"] if n_unkept else []
+
+
+def _still_learning(runs: list[dict[str, Any]]) -> list[str]:
+    """Return by method, or by way, how many runs were warned of a network that more steps would have trained further."""
+    by_method: dict[str, list[bool]] = {}
+    for run in runs:
+        name = run["cell"].get("method") or run["cell"].get("way") or "all"
+        by_method.setdefault(name, []).append(any(LEARNING in said for said in run["warnings"] or ()))
+    shares = [f"{name} {sum(are)} of {len(are)}" for name, are in by_method.items() if any(are)]
+    return [f"{LEARNING} when the epochs ended: {', '.join(shares)}"] if shares else []
 
 
 def _share(number: int, of: int) -> str:

@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -134,6 +135,21 @@ def test_a_section_says_which_runs_are_of_another_version_and_which_have_no_warn
     assert f"{this}all 4 runs (method first, seed 0; method second, seed 0; method first, seed 1" in text
     assert "which were not kept: all 4 runs" in text
     assert set(cell_frame(coin(), store, 2)["warnings"]) == {""}
+
+
+def test_a_section_says_of_which_methods_a_network_was_still_learning_at_the_end(tmp_path):
+    store = tmp_path / "coin.jsonl"
+    run_cells(coin(), store, 2, show=False)
+    lines = [json.loads(line) for line in store.read_text().splitlines()]
+    with pytest.warns(cp.ConvergenceWarning, match="still learning") as caught:
+        annotations, _ = cp.simulate("dawid_skene", n_tasks=200, n_workers=5, n_classes=4, seed=0)
+        features = np.eye(4)[np.asarray(annotations.gold)] + 0.1 * np.random.default_rng(0).normal(size=(200, 4))
+        annotations = annotations.replace(features=features.astype(np.float32), gold=None)
+        cp.fit("dawid_skene", annotations, classifier="mlp", epochs=50, progress=False)
+    lines[1]["warnings"] = [str(warning.message) for warning in caught]
+    store.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    said = "the classifier was still learning when the epochs ended: second 1 of 2"
+    assert f" · {said}\n" in section(coin(), tmp_path, 2)
 
 
 def test_sections_of_experiments_without_runs_stay_as_they_are(tmp_path):

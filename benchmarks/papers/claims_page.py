@@ -183,7 +183,7 @@ def _without_warnings(runs: list[dict[str, Any]]) -> list[str]:
 
 
 def _still_learning(runs: list[dict[str, Any]]) -> list[str]:
-    """Return by method, or by way, how many runs were warned of a network that more steps would have trained further."""
+    """Return by method, or by way, how many runs were warned of a network that would have learnt on."""
     by_method: dict[str, list[bool]] = {}
     for run in runs:
         name = run["cell"].get("method") or run["cell"].get("way") or "all"

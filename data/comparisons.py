@@ -57,7 +57,7 @@ NAMED_ITEMS = 5  # that an error lists
 NAMED_PARTS = 3  # of a disconnected graph that a warning lists
 
 FEWEST = 20  # comparisons, from which on those of a task each are preferences unless it is said that they are not
-ALONE = 0.8  # of the comparisons are the only one of their task where nearly every task has one
+ALONE = 0.7  # of the comparisons are the only one of their task where nearly every task has one
 OWN = (
     "nearly every task has one annotation, so that each is a preference of its own (preferences=False takes it for an "
     "annotation of a true label, which may be wrong)"

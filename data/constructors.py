@@ -197,7 +197,7 @@ class Constructors:
                 a pair share: each is then a task, by its row from 0, and `task` is not looked at. Items' scores are
                 those of Bradley and Terry's model of the rows where a story takes them for right: ``one_coin`` with
                 ``right=1000, wrong=1``, as ``"auto"`` has it. None takes 20 rows or more for such, with a warning,
-                where 80 % of them are the only one of their task, and neither gold labels, counts nor features of tasks
+                where 70 % of them are the only one of their task, and neither gold labels, counts nor features of tasks
                 are given: one annotation does not tell an error from a preference.
             question: the column of what a row compares the items by, where these are several questions, such as "more
                 helpful" and "safer": a pair is a task of its own by each; or several columns, one for each question,

@@ -178,6 +178,13 @@ def comparison_fields(
         if preferences is None and all(each is None for each in of_tasks):
             preferences = _are_alone(first, of_rows)
     if preferences:
+        if tell and asked is not None and len(sides) >= FEWEST:
+            _, of_prompt = _tasks(sides, items, asked, by_pair=True, columns=(left, right))
+            if not _are_alone(of_prompt, of_rows):
+                warn(
+                    f"several preferences are of one pair and {prompt!r}, and count as independent: where a prompt "
+                    "favours one of its items, scores are less sure than their intervals say; keep one row of each"
+                )
         task, ids, first = None, preference_names(len(sides)), np.arange(len(sides))
     is_mirrored = sides[:, 0] != sides[first, 0]
     abstentions = abstentions_of(abstain)

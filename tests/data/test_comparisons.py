@@ -498,6 +498,16 @@ def test_battles_of_several_judges_or_with_gold_labels_or_counts_are_no_preferen
     assert not cp.read(table, tell=False, **options).preferences
 
 
+def test_several_preferences_of_one_prompt_are_said_to_count_as_independent_with_the_mend():
+    six = pd.concat([arena(30).assign(judge=f"j{j}") for j in range(6)])
+    with pytest.warns(AnnotationWarning, match="one pair and 'question_id', and count as independent.*keep one row"):
+        assert cp.read(six, preferences=True, tell=False).n_tasks == 180
+    for table, asked in ((six.drop_duplicates("question_id"), True), (six, False), (arena(30), None)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            cp.read(table, preferences=asked, tell=False)
+
+
 def test_battles_that_are_added_are_preferences_where_the_first_ones_are(tmp_path):
     arena(4, 4).to_csv(tmp_path / "more.csv", index=False)
     arena(40).to_csv(tmp_path / "alone.csv", index=False)

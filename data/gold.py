@@ -332,8 +332,9 @@ def _by_text(ids: Ids) -> dict[str, Any]:
     Those of several parts are known by their text in files, ``q1 · x · y``, where no other has it, and by Python's.
     """
     # No two identifiers look alike as Python writes them: `Ids` refuses them.
-    times = Counter(map(name_text, ids))
-    by_text = {name_text(value): value for value in ids if times[name_text(value)] == 1}
+    parted = [value for value in ids if isinstance(value, tuple)]
+    times = Counter(map(name_text, parted))
+    by_text = {name_text(value): value for value in parted if times[name_text(value)] == 1}
     return {f"{value}.0": value for value in ids if type(value) is int} | by_text | {str(value): value for value in ids}
 
 

@@ -606,7 +606,8 @@ def listed_classes(options: Mapping[str, Any]) -> Any:
     """
     both = [options.get("classes"), options.get("ordered")]
     if not any(isinstance(given, Mapping) for given in both):
-        return stated_classes(*both).classes
+        found = stated_classes(*both).classes
+        return found.tolist() if hasattr(found, "tolist") else found  # an array has no truth value
     parts = [part for given in both for part in (given.values() if isinstance(given, Mapping) else [given])]
     listed = [part for part in parts if isinstance(part, Iterable) and not isinstance(part, str)]
     return list(dict.fromkeys(name for part in listed for name in part)) or None

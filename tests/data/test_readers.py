@@ -126,6 +126,14 @@ def test_labels_that_pandas_made_floats_of_are_the_integers_that_they_were():
     assert Annotations.from_dict({"t": {"u": 1.0, "v": 2}}).classes == Ids([1, 2])
 
 
+@pytest.mark.parametrize("listed", [np.array, pd.Index, pd.Series, tuple])
+def test_classes_of_a_file_may_be_listed_in_an_array(tmp_path, listed):
+    rows = pd.DataFrame({"task": [1, 2], "worker": ["u", "v"], "label": ["a", "b"]})
+    rows.to_csv(tmp_path / "a.csv", index=False)
+    for read in (Annotations.from_csv, cp.read):
+        assert list(read(tmp_path / "a.csv", classes=listed(["b", "a", "z"])).classes) == ["b", "a", "z"]
+
+
 def test_floats_that_are_listed_as_classes_stay_floats():
     rows = pd.DataFrame({"task": [1, 2, 3], "worker": "w", "label": [1.0, 0.5, 0.0]})
     known = Annotations.from_frame(rows[rows["label"] != 0.5], classes=[0.0, 0.5, 1.0], gold={1: 1.0})

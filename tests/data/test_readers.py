@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import crowdppl as cp
 from crowdppl.data import AnnotationError, Annotations, Ids, UnknownNameError
 from crowdppl.data.errors import AnnotationWarning
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import crowdppl as cp
+from crowdppl.data.kinds import Ordered
 
 ALL_SIZES = ("dawid_skene", "one_coin", "annotator_groups", "common_individual")
 OF_FORTY = (
@@ -15,9 +16,14 @@ OF_FORTY = (
     "worker_clusters",
     "independent_confusion_subtypes",
     "confusion_from_features",
+    "difficulty",
+    "score_factor",
 )
-"""Stories tried on 40 tasks alone. Not here are stories of an order, and ``difficulty`` and ``score_factor``, which are
-1.6 and 5 points below the votes on these crowds of 40 tasks and are not warned of."""
+"""Stories tried on 40 tasks alone; of those of an order one."""
+
+OF_AN_ORDER = ("score_factor",)
+SEEDS_OF = {"difficulty": range(20)}
+"""Of a story of which five crowds say too little: single ones are some tasks above the votes or below."""
 
 TWO_CLASSES = ("two_coin", "item_response")
 AT_ONCE = (("dawid_skene", 40), ("one_coin", 40))  # the others are slow
@@ -50,10 +56,11 @@ def right_by_votes(annotations):
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_labels_by_svi_are_as_often_right_as_the_votes_or_are_warned_of(story, n_tasks):
-    """In the mean of those of five crowds that no warning is of, at least as often less a point."""
+    """In the mean of those crowds that no warning is of, at least as often less a point."""
     above = []
-    for seed in SEEDS:
+    for seed in SEEDS_OF.get(story, SEEDS):
         annotations = crowd(seed, n_tasks, n_classes=2 if story in TWO_CLASSES else 3)
+        annotations = annotations.replace(kind=Ordered()) if story in OF_AN_ORDER else annotations
         fit = cp.fit(story, annotations, method="svi", progress=False)
         if not any(finding.severity == "warning" for finding in fit.findings):
             above.append(right(fit) - right_by_votes(annotations))

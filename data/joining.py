@@ -1,5 +1,6 @@
 """Annotations that came later, put to those that were there."""
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -162,16 +163,16 @@ def _together(old: Ids, new: Ids, what: str) -> tuple[Ids, np.ndarray]:
     """The old identifiers and then those that are new, and where each of the new ones stands among them.
 
     Raises:
-        AnnotationError: all old ones are of one plain type, and a new one is of another.
+        AnnotationError: all old ones are whole numbers, and a new one is a number of another type.
     """
     if old == new:
         return old, np.arange(len(new))
     added = [name for name, place in zip(new, old.index_of(new), strict=True) if place < 0]
     for name in added:
-        if old.kind is not None and type(name) is not old.kind:
+        if old.kind is int and isinstance(name, Number) and type(name) is not int:
             raise AnnotationError(
                 f"the {what} {name!r}, which is to be added, is of type {type(name).__name__}, and each that is known "
-                f"of type {old.kind.__name__}, such as {old[0]!r}: convert the column first"
+                f"of type int, such as {old[0]!r}: convert the column first"
             )
     both = type(old)([*old, *added])
     return both, np.asarray(both.index_of(new))

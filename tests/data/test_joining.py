@@ -101,9 +101,9 @@ def test_the_rule_for_repeated_annotations_is_kept_by_what_is_joined_and_counts(
 
 
 @pytest.mark.parametrize("role", ["task", "worker"])
-@pytest.mark.parametrize("values", [[1.0, 2.0], [1.0, 99.0], [900.0, 901.0], [Decimal(1), Decimal(2)], ["1", "x"]])
+@pytest.mark.parametrize("values", [[1.0, 2.0], [1.0, 99.0], [900.0, 901.0], [Decimal(1), Decimal(2)]])
 def test_names_of_another_type_are_refused_by_name(role, values):
-    """A column of whole numbers comes back as floats, or as text, from many a tool."""
+    """A column of whole numbers comes back as floats from many a tool; text among them is a name like any other."""
     rows = pd.DataFrame({"task": [1, 2, 3], "worker": [1, 2, 1], "label": ["a", "b", "a"]})
     more = rows[:2].assign(**{role: pd.Series(values, dtype=object)})
     kind = type(values[0]).__name__

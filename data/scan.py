@@ -41,6 +41,8 @@ KINDS = {
 }
 """By role the kinds of values that a column may have."""
 
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"  # value of a folder's name that stands for none
+
 
 class File(NamedTuple):
     """One Parquet file, as its footer describes it, or one lazy table."""
@@ -211,7 +213,7 @@ def scan(
     columns = {role: name for role, name in names.items() if name is not None}
     partitions = partitions_of(path)
     if partitions is None:
-        files = tuple(_file(found, columns) for found in _paths(path, columns.values()))
+        files = tuple(_file(found, columns) for found in _paths(path, columns))
         for file in files[1:]:
             _refuse_other_kinds(files[0], file, columns)
         if not sum(file.rows for file in files):
@@ -284,12 +286,12 @@ def kind_of(kind: pa.DataType) -> str:
     return "real numbers" if pa.types.is_floating(kind) else str(kind)
 
 
-def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any, names: Iterable[str]) -> list[Any]:
+def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any, columns: dict[str, str]) -> list[Any]:
     """The files that are meant, in the order of their names, or the table.
 
     Args:
         path: as :func:`scan` takes it.
-        names: of the columns that are needed, which names of folders may have.
+        columns: that are needed, by role, which names of folders may have.
 
     Raises:
         AnnotationError: there is none.
@@ -307,7 +309,7 @@ def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any
                 f"cp.scan({path!r}): a Parquet file, a folder of them, a pattern such as 'folder/*.parquet', or a list "
                 "of these is needed, or a table that is lazy: of DuckDB, Polars, Arrow, Spark, Dask or Ray"
             )
-        return _once([found for one in several for found in _paths(one, names)])
+        return _once([found for one in several for found in _paths(one, columns)])
     text = os.fspath(path)
     if re.match(r"[a-z][a-z0-9+.-]+(://|::)", text, re.IGNORECASE) and not os.path.exists(text):
         return remote_files(text)
@@ -315,7 +317,7 @@ def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any
         files = (file for file in Path(text).rglob("*.parquet") if file.is_file())
         found = [file for file in files if not _is_hidden(file.relative_to(text))]
         missing = f"the folder {text} has no file *.parquet"
-        if found and (hive := _of_folders(Path(text), sorted(found), set(names))) is not None:
+        if found and (hive := _of_folders(Path(text), sorted(found), columns)) is not None:
             return [hive]
     elif os.path.exists(text) or not glob.has_magic(text):
         found, missing = [Path(text)] if os.path.isfile(text) else [], f"there is no file {text}"
@@ -329,23 +331,41 @@ def _paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Any
     return [ParquetFile(file) for file in sorted(file.absolute() for file in found)]
 
 
-def _of_folders(folder: Path, files: list[Path], names: set[str]) -> Any:
+def _of_folders(folder: Path, files: list[Path], columns: dict[str, str]) -> Any:
     """Return the table of files that lack a column which names of their folders have, as Hive's ``worker=ann/``.
 
     Args:
         folder: above them.
         files: in it.
-        names: of the columns that are needed.
+        columns: that are needed, by role.
 
     Returns:
-        the table; None where no name of a folder is needed.
-    """
-    keys = {part.partition("=")[0] for file in files for part in file.relative_to(folder).parts[:-1] if "=" in part}
-    if not keys & names or keys & names <= set(pq.read_schema(files[0]).names):
-        return None
-    from pyarrow.dataset import dataset
+        the table, in which names of folders are text unless all are whole numbers; None where none is needed.
 
-    return table_of(dataset(list(map(str, files)), partitioning="hive", partition_base_dir=str(folder)))
+    Raises:
+        AnnotationError: a file cannot be read, or lacks a column that no folder has.
+    """
+    named: dict[str, set[str]] = {}
+    for part in {part for file in files for part in file.relative_to(folder).parts[:-1]}:
+        key, _, value = part.partition("=")
+        if key in columns.values():
+            named.setdefault(key, set()).add(value)
+    if not named:
+        return None
+    for file in files:
+        _file(ParquetFile(file), {role: name for role, name in columns.items() if name not in named})
+    if named.keys() <= set(pq.read_schema(files[0]).names):
+        return None
+    from pyarrow.dataset import dataset, partitioning
+
+    types = {key: pa.int64() if all(map(_is_number, values)) else pa.string() for key, values in named.items()}
+    hive = partitioning(pa.schema(list(types.items())), flavor="hive")
+    return table_of(dataset(list(map(str, files)), partitioning=hive, partition_base_dir=str(folder)))
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a name of a folder is a whole number as Python writes it, which 007 is not."""
+    return text == HIVE_NULL or (text.removeprefix("-").isdecimal() and len(text) < 19 and str(int(text)) == text)
 
 
 def _once(found: list[Any]) -> list[Any]:
@@ -396,10 +416,10 @@ def _file(path: Origin, columns: dict[str, str]) -> File:
         raise AnnotationError(f"there is no file {path} any more")
     if footer is None:
         return File(path, *stamp, path.n_rows(), 0, types, None)
-    return File(path, *stamp, footer.num_rows, footer.num_row_groups, types, _bounds(footer, columns["task"]))
+    return File(path, *stamp, footer.num_rows, footer.num_row_groups, types, _bounds(footer, columns.get("task")))
 
 
-def _bounds(footer: pq.FileMetaData, task: str) -> tuple[tuple[Any, Any], ...] | None:
+def _bounds(footer: pq.FileMetaData, task: str | None) -> tuple[tuple[Any, Any], ...] | None:
     """The least and greatest task of each row group; None where the footer does not say for all of them."""
     names = [footer.schema.column(i).path for i in range(footer.num_columns)]
     if task not in names:

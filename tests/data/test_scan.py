@@ -267,6 +267,17 @@ def test_names_of_folders_are_a_column_that_the_files_lack(tmp_path, column):
     pd.testing.assert_frame_equal(found, frame[by].astype(str).sort_values(by, ignore_index=True))
 
 
+def test_names_of_folders_that_differ_stay_apart_and_a_broken_file_below_is_named(tmp_path):
+    frame = table(90).assign(worker=np.resize(["7", "007", "12"], 90))
+    frame.to_parquet(tmp_path / "text", partition_cols=["worker"])
+    assert sorted(open_store(cp.scan(tmp_path / "text")).workers) == ["007", "12", "7"]
+    frame.assign(worker=np.resize([7, 70, 12], 90)).to_parquet(tmp_path / "numbers", partition_cols=["worker"])
+    assert sorted(open_store(cp.scan(tmp_path / "numbers")).workers) == [7, 12, 70]
+    (tmp_path / "text" / "worker=12" / "z.parquet").write_bytes(b"none")
+    with pytest.raises(cp.AnnotationError, match=r"z\.parquet is no Parquet file that can be read"):
+        cp.scan(tmp_path / "text")
+
+
 def test_a_row_that_lacks_a_value_does_not_move_the_place_of_a_later_error(tmp_path):
     frame = table(100)
     frame.iloc[10, 2], frame.iloc[60, 2] = None, "z"

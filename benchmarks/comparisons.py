@@ -54,6 +54,7 @@ def main(
     simulations: int = 200,
     draws: int = 8,
     battles: int = 20,
+    only_battles: bool = False,
     readings: bool = True,
     write: bool = False,
 ) -> None:
@@ -63,17 +64,18 @@ def main(
         seeds: simulated crowds of each size.
         simulations: of which the coverage of intervals is counted.
         draws: simulated crowds of preferences, and of items with features.
-        battles: simulated arenas of each size; below 0 so many, and nothing else.
+        battles: simulated arenas of each size.
+        only_battles: print their table and nothing else.
         readings: fit judges_llmbar read as labels and as comparisons, too, which takes minutes.
         write: refresh this section of RESULTS.md.
     """
     warnings.simplefilter("ignore")
     report = Report("Comparisons")
     report.table(
-        f"Arenas in which a battle has one judge, who draws a preference; mean of {abs(battles)} each",
-        [of_battles(*of, abs(battles)) for of in product(BATTLES, (0.0, 0.1), (False, True))],
+        f"Arenas in which a battle has one judge, who draws a preference; mean of {battles} each",
+        [of_battles(*of, battles) for of in product(BATTLES, (0.0, 0.1), (False, True))],
     )
-    if battles < 0:
+    if only_battles:
         return
     report.table(
         "The same model: largest difference of scores",

@@ -39,6 +39,13 @@ def papers(
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for runs and results; goes on where it stopped.")
     ] = Path("paper-results"),
     stored: Annotated[bool, typer.Option("--stored", help="Show what the folder holds, and run nothing.")] = False,
+    stale: Annotated[
+        bool,
+        typer.Option(
+            "--stale",
+            help="Run those again whose sources have changed since; with --stored, say how many these are and no more.",
+        ),
+    ] = False,
     page: Annotated[
         Path | None,
         typer.Option("--page", metavar="FILE.md", help="Write a page of all claims, with verdicts and tables."),
@@ -48,8 +55,8 @@ def papers(
     """Run experiments of the papers again: their tables beside ours, their figures, and a verdict on every claim."""
     os.environ["MPLBACKEND"] = "Agg"  # figures are written to files, also where there is no screen
     with plain_messages():
-        if not names and (page is not None or stored):
-            raise AnnotationError("--page and --stored are of experiments; name them, or give all")
+        if not names and (page is not None or stored or stale):
+            raise AnnotationError("--page, --stored and --stale are of experiments; name them, or give all")
         if not names:
             _list()
             return
@@ -68,8 +75,11 @@ def papers(
                 f"--stored: {out} holds no runs of any experiment" if stored else "no experiment has its data"
             )
         for each in ready:
+            if stored and stale:
+                stdout().print(f"{each.name}: {_changed(each, out, seeds)}", highlight=False, soft_wrap=True)
+                continue
             with saying_how_to_go_on(None, streams=False):
-                _one(each, out, seeds, stored=stored, quiet=quiet)
+                _one(each, out, seeds, stored=stored, stale=stale, quiet=quiet)
         if page is not None:
             from .claims_page import write_page
 
@@ -78,13 +88,21 @@ def papers(
                 stdout().print(f"\nThe page of all claims: {page}")
 
 
-def _one(each: Experiment, out: Path, seeds: int, *, stored: bool, quiet: bool) -> None:
+def _changed(each: Experiment, out: Path, seeds: int) -> str:
+    """Return how many of an experiment's runs are of other sources than today's, in a sentence."""
+    from .kept_cells import records, store_of
+    from .sources import digests, how_many_changed
+
+    return how_many_changed(records(each, store_of(each, out), seeds), digests(each))
+
+
+def _one(each: Experiment, out: Path, seeds: int, *, stored: bool, stale: bool, quiet: bool) -> None:
     from .kept_cells import run_cells, store_of
     from .written_results import write_results
 
     store = store_of(each, out)
     if not stored:
-        run_cells(each, store, seeds, show=not quiet)
+        run_cells(each, store, seeds, show=not quiet, stale=stale)
     files = write_results(each, store, out / each.name, seeds)
     if not quiet:
         _show(each, out, seeds, files)
@@ -105,6 +123,7 @@ def _show(each: Experiment, out: Path, seeds: int, files: dict[str, str]) -> Non
     console.print(Text(f"\n{each.title}", style="bold"))
     console.print(Text(each.paper, style="dim"))
     console.print(Text(circumstances(records(each, store, seeds), len(each.cells(seeds))), style="dim"))
+    console.print(Text(_changed(each, out, seeds), style="dim"))
     for title, table in each.tables(frame).items():
         flat = table.reset_index().map(cell_text)
         console.print(frame_table(flat.set_index(flat.columns[0]), f"\n{title}"))

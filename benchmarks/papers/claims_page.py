@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from crowdppl.data.id_text import listing
 from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, REPRODUCED, TWICE, Experiment
 from .experiments import EXPERIMENTS
 from .kept_cells import VERSIONS, cell_frame, cell_name, records, store_of
+from .sources import whole
 from .written_results import cell_text, judged
 
 if TYPE_CHECKING:
@@ -24,7 +26,8 @@ INTRODUCTION = f"""# The papers, run again
 Each section is an experiment of a paper whose story is here. It was run by the command that it names, which prints the
 same tables and verdicts, keeps every run in a file NAME.jsonl of a folder, goes on where it stopped, and draws the
 figures. `python -m benchmarks.papers all --stored --out FOLDER --page PAGE.md` makes the sections again that have their
-runs there.
+runs there. *Sources* is a digest of the program that made the runs; `python -m benchmarks.papers all --stored --stale
+--out FOLDER` says how many runs are of another program than today's, and without `--stored` runs these again.
 
 A claim *holds* by this rule:
 
@@ -151,15 +154,15 @@ def kind_of(verdict: str) -> str:
 def circumstances(runs: list[dict[str, Any]], wanted: int) -> str:
     """Return how many runs there are, of which seeds where some are missing, their days and the versions, in a line.
 
-    Where there are some it says which runs are of another version than this one, of how many no warnings were kept, and
-    in which a network was still learning at the end.
+    It has the digests of the runs' sources. Where there are some it says which runs are of another version than this
+    one, of how many no warnings were kept, and in which a network was still learning at the end.
     """
     seeds = [run["cell"].get("seed") for run in runs]
     by_seed = ", ".join(f"{seeds.count(seed)} of seed {seed}" for seed in sorted(set(seeds) - {None}))
     days = sorted(run.get("ran", "day unknown") for run in runs)
     made_by = dict.fromkeys(_versions(run) for run in runs)
     number = f"{len(runs)} runs" if len(runs) == wanted else f"{len(runs)} of {wanted} runs ({by_seed})"
-    line = [number, " to ".join(sorted({days[0], days[-1]})), "; and ".join(made_by)]
+    line = [number, " to ".join(sorted({days[0], days[-1]})), "; and ".join(made_by), _of_sources(runs)]
     return " · ".join([*line, *_of_other_versions(runs), *_without_warnings(runs), *_still_learning(runs)])
 
 
@@ -174,6 +177,14 @@ def _of_other_versions(runs: list[dict[str, Any]]) -> list[str]:
         f"({listing(cells, LISTED, str, between='; ')}); without --stored the command runs them again"
         for version, cells in others.items()
     ]
+
+
+def _of_sources(runs: list[dict[str, Any]]) -> str:
+    """Return of which sources the runs are, by their digest, and of how many no digest was kept."""
+    each = Counter(whole(run["sources"]) if "sources" in run else None for run in runs)
+    n_before = each.pop(None, 0)
+    said = [f"sources {digest}{'' if number == len(runs) else f' ({number} runs)'}" for digest, number in each.items()]
+    return ", ".join(said + [f"of before digests of sources were kept: {_share(n_before, len(runs))}"] * bool(n_before))
 
 
 def _without_warnings(runs: list[dict[str, Any]]) -> list[str]:

@@ -21,6 +21,7 @@ from crowdppl.inference.engines.interruptions import Terminated, terminable
 from crowdppl.inference.engines.progress import progress_bar
 
 from .experiment import Cell, Experiment
+from .sources import changed, digests
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,7 @@ def store_of(experiment: Experiment, out: Path) -> Path:
     return out / f"{experiment.name}.jsonl"
 
 
-def run_cells(experiment: Experiment, store: Path, seeds: int, *, show: bool = True) -> int:
+def run_cells(experiment: Experiment, store: Path, seeds: int, *, show: bool = True, stale: bool = False) -> int:
     """Run the cells that the file does not hold yet as this version runs them, and keep each as soon as it is done.
 
     Args:
@@ -42,6 +43,7 @@ def run_cells(experiment: Experiment, store: Path, seeds: int, *, show: bool = T
         store: the file of its runs; made where there is none.
         seeds: how many.
         show: a progress bar on standard error.
+        stale: run again also those whose sources have changed since, or are not known (:mod:`.sources`).
 
     Returns:
         how many were run.
@@ -51,7 +53,12 @@ def run_cells(experiment: Experiment, store: Path, seeds: int, *, show: bool = T
         KeyboardInterrupt: by Ctrl-C, with a sentence that says how to go on.
         SystemExit: by SIGTERM, with that sentence as a warning.
     """
-    done = {key for key, record in stored(store).items() if record.get("version") == __version__}
+    sources = digests(experiment)
+    done = {
+        key
+        for key, record in stored(store).items()
+        if record.get("version") == __version__ and not (stale and changed(record, sources) != [])
+    }
     wanted = experiment.cells(seeds)
     missing = [cell for cell in wanted if cell_key(cell) not in done]
     try:
@@ -63,7 +70,7 @@ def run_cells(experiment: Experiment, store: Path, seeds: int, *, show: bool = T
         ):
             for number, cell in enumerate(missing, start=len(wanted) - len(missing)):
                 step(number, cell_name(cell))
-                file.write(json.dumps(_run(experiment, cell), ensure_ascii=False) + "\n")
+                file.write(json.dumps({**_run(experiment, cell), "sources": sources}, ensure_ascii=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
     except OSError as error:
@@ -89,8 +96,8 @@ def _saying_how_to_go_on(store: Path) -> Iterator[None]:
 def stored(store: Path) -> dict[str, dict[str, Any]]:
     """Return the records of the cells that the file holds, by their settings; of a cell that was run twice the later.
 
-    A record has the settings as ``cell``, the ``rows`` that were measured, and the ``warnings`` that were given, None
-    where they were not kept.
+    A record has the settings as ``cell``, the ``rows`` that were measured, the ``warnings`` that were given, None where
+    they were not kept, and the digests of the ``sources``, of runs since these are kept.
 
     A last line that was cut off, as by a process that was killed, counts as not run.
 

@@ -14,6 +14,7 @@ from crowdppl.benchmarks.papers.claims_page import claims_of, kind_of, section, 
 from crowdppl.benchmarks.papers.experiment import NOT_TESTED, TWICE, Claim, Experiment, Finding, above
 from crowdppl.benchmarks.papers.experiments import EXPERIMENTS, experiment
 from crowdppl.benchmarks.papers.kept_cells import cell_frame, run_cells
+from crowdppl.benchmarks.papers.sources import digests, whole
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 PAGE, KEPT = BENCHMARKS / "PAPERS.md", BENCHMARKS / "papers"
@@ -135,6 +136,24 @@ def test_a_section_says_which_runs_are_of_another_version_and_which_have_no_warn
     assert f"{this}all 4 runs (method first, seed 0; method second, seed 0; method first, seed 1" in text
     assert "which were not kept: all 4 runs" in text
     assert set(cell_frame(coin(), store, 2)["warnings"]) == {""}
+
+
+def test_a_section_says_of_which_sources_its_runs_are_and_not_whether_these_have_changed(tmp_path, monkeypatch):
+    store = tmp_path / "coin.jsonl"
+    run_cells(coin(), store, 2, show=False)
+    lines = [json.loads(line) for line in store.read_text().splitlines()]
+    digest = whole(digests(coin()))
+    before = section(coin(), tmp_path, 2)
+    assert f" · sources {digest}\n" in before
+    monkeypatch.setattr("crowdppl.benchmarks.papers.sources._of_rooms", lambda: {"models": "another"})
+    assert section(coin(), tmp_path, 2) == before
+    del lines[0]["sources"]
+    lines[1]["sources"]["models"] = "another"
+    store.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    text = section(coin(), tmp_path, 2)
+    other = whole(lines[1]["sources"])
+    said = "of before digests of sources were kept: 1 of the 4 runs"
+    assert f" · sources {other} (1 runs), sources {digest} (2 runs), {said}\n" in text
 
 
 def test_a_section_says_of_which_methods_a_network_was_still_learning_at_the_end(tmp_path):

@@ -107,6 +107,40 @@ def test_runs_of_another_version_are_run_again(tmp_path):
     assert run_cells(coin(), tmp_path / STORE, 1, show=False) == 2
 
 
+def of_other_sources(path, n_changed, n_unknown):
+    """Write the runs of a file as if some were of other sources, and some of before digests were kept."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines[:n_changed]:
+        line["sources"]["models"] = "00000000"
+    for line in lines[n_changed : n_changed + n_unknown]:
+        del line["sources"]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_runs_of_other_sources_are_run_again_where_that_is_asked(tmp_path):
+    path = tmp_path / STORE
+    run_cells(coin(), path, 2, show=False)
+    of_other_sources(path, 1, 1)
+    assert run_cells(coin(), path, 2, show=False) == 0
+    assert run_cells(coin(), path, 2, show=False, stale=True) == 2
+    assert run_cells(coin(), path, 2, show=False, stale=True) == 0
+
+
+def test_the_command_says_how_many_runs_are_of_other_sources(tmp_path, monkeypatch):
+    monkeypatch.setattr("crowdppl.benchmarks.papers.__main__.experiment", lambda name: coin())
+    run_cells(coin(), tmp_path / STORE, 2, show=False)
+    of_other_sources(tmp_path / STORE, 2, 1)
+    said = "2 of 4 runs are of other sources than today's: models (2); of 1 no digests were kept"
+    stored = "coin", "--seeds", 2, "--out", tmp_path, "--stored"
+    assert command(*stored, "--stale").output == f"coin: {said}\n"
+    assert said in words(command(*stored))
+    assert command(*stored[:-1], "--stale").exit_code == 0
+    assert command(*stored, "--stale").output == "coin: 0 of 4 runs are of other sources than today's\n"
+    refused = command("--stale")
+    assert refused.exit_code == 2
+    assert "--stale are of experiments" in words(refused)
+
+
 @pytest.mark.parametrize(
     ("first", "second", "verdict"),
     [

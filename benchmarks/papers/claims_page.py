@@ -36,7 +36,8 @@ A claim *holds* by this rule:
 With five seeds that is a one-sided test at 5.8 %. Elsewhere it *fails*, also where so many seeds cannot tell. A claim
 with another rule has its number in the last column; the rules are below the table. *Reproduced* is said of a figure
 that is found again in data that are given, which tests nothing. Parts of a paper that were *not run* are listed at
-the end of its section, with the reason and what it would take, and counted below. Figures are means ± standard
+the end of its section, with the reason and what it would take, and counted below. *Where* has the number of the paper's
+table, figure or section as far as it is known here, and else what is shown there. Figures are means ± standard
 deviations over the seeds, or over what the rule or the table's title names; n is how many there are.
 """
 KINDS = (HOLDS, HOLDS_IF, FAILS, REPRODUCED, NOT_TESTED)
@@ -129,7 +130,7 @@ def _cells(line: str) -> list[str]:
 
 
 def overview(sections: Mapping[str, str]) -> pd.DataFrame:
-    """Return by experiment how many claims its section has, and how many have each kind of verdict."""
+    """Return by experiment, and of all, how many claims there are, and how many have each kind of verdict."""
     import pandas as pd
 
     rows = []
@@ -143,7 +144,8 @@ def overview(sections: Mapping[str, str]) -> pd.DataFrame:
                 "not run": n_not_run(text),
             }
         )
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    return pd.concat([table, pd.DataFrame([{**table.sum(numeric_only=True), "experiment": "all"}])])
 
 
 def kind_of(verdict: str) -> str:

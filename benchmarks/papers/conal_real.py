@@ -307,7 +307,7 @@ CLAIMS = (
     *(
         Claim(
             f"Driving the common and the individual matrices apart helps on {name}.",
-            "the regulariser",
+            "table 2, the regulariser",
             "",
             _weight_helps(name),
             f"{TWICE} Judged of each of the {len(WEIGHTS)} weights by itself against none, without a correction for "

@@ -331,7 +331,15 @@ _OF_GAUSSIANS = (
     ("coins", "Adaptive comes closer to the experts' sensitivities and specificities than EM.", (ADAPTIVE,), EM, False),
     ("coins", "Fixed comes closer to the experts' sensitivities and specificities than EM.", _BOTH, EM, False),
 )
-_WHERE = {"gaussians": "Gaussians", "structural": "images, structural", "unstructured": "images, unstructured"}
+_WHERE = {
+    "gaussians": "Gaussians, test accuracies",
+    "structural": "images, structural",
+    "unstructured": "images, unstructured",
+}
+_FIGURES = {
+    "auc": "Gaussians, figure of the ROC of the truth",
+    "coins": "Gaussians, figure of the experts' sensitivities and specificities",
+}
 CLAIMS = tuple(
     Claim(
         f"{name} has a higher test accuracy than {other}.",
@@ -342,7 +350,7 @@ CLAIMS = tuple(
     )
     for data, name, forms, other, than in _ACCURACIES
 ) + tuple(
-    Claim(says, "Gaussians", "", judge("gaussians", measure, forms, than, 3, more=more), rule("gaussians", forms))
+    Claim(says, _FIGURES[measure], "", judge("gaussians", measure, forms, than, 3, more=more), rule("gaussians", forms))
     for measure, says, forms, than, more in _OF_GAUSSIANS
 )
 

@@ -10,7 +10,15 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.benchmarks.papers.claims_page import claims_of, kind_of, section, sections_of, write_page
+from crowdppl.benchmarks.papers.claims_page import (
+    KINDS,
+    claims_of,
+    kind_of,
+    overview,
+    section,
+    sections_of,
+    write_page,
+)
 from crowdppl.benchmarks.papers.experiment import NOT_TESTED, TWICE, Claim, Experiment, Finding, above
 from crowdppl.benchmarks.papers.experiments import EXPERIMENTS, experiment
 from crowdppl.benchmarks.papers.kept_cells import cell_frame, run_cells
@@ -68,6 +76,35 @@ def test_what_was_not_run_is_on_the_page_with_its_reason_and_what_it_would_take_
         assert f"| {each.says} | {each.where} | {each.why} | {each.takes} |" in SECTIONS[name]
         assert all((each.says, each.where, each.why, each.takes))
     assert re.search(rf"^\| {name} \|.*\| {len(unrun)} \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("paper", "parts"),
+    [
+        (
+            "difficulty",
+            ["Gaussians, test", "Gaussians, figure of the ROC", "Gaussians, figure of the experts'", "images"],
+        ),
+        ("cmm", ["setup 1", "setup 2", "figure 3", "table 3", "table 3, Global", "table 4"]),
+        ("conal", ["figure 1", "figure 4", "figure 5", "table 2", "real data", "synthetic data", "discussion of"]),
+        ("dasc", ["table 1", "main table", "figure of imbalance by", "section 4.4", "section 4.5", "sparsity study"]),
+        ("lecture", ["lecture", "the lecture's examples"]),
+    ],
+)
+def test_each_part_of_a_paper_that_is_known_has_a_claim_or_is_said_not_to_have_been_run(paper, parts):
+    named = [experiment(name) for name in EXPERIMENTS if name.partition("-")[0] == paper]
+    where = {each.where for one in named for each in (*one.claims, *one.not_run)}
+    for part in parts:
+        assert any(place.startswith(part) for place in where), (part, where)
+
+
+def test_the_last_row_of_the_overview_counts_all_claims_and_all_that_was_not_run():
+    table = overview(SECTIONS)
+    counts = table.iloc[-1]
+    assert counts["experiment"] == "all"
+    assert counts["claims"] == sum(len(experiment(name).claims) for name in EXPERIMENTS)
+    assert counts["not run"] == sum(len(experiment(name).not_run) for name in EXPERIMENTS)
+    assert counts["claims"] == sum(counts[kind] for kind in KINDS)
 
 
 def test_verdicts_of_a_difference_alone_follow_the_usual_rule():

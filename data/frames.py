@@ -77,6 +77,10 @@ def take_column(frame: nw.DataFrame[Any], name: str, role: str, what: str = "the
     column = frame[name]
     if column.implementation.is_pandas_like():
         return column.to_pandas().reset_index(drop=True)
+    if column.implementation.is_pyarrow() and pa.types.is_dictionary(arrow := column.to_native().type):
+        if arrow.ordered:
+            return column.to_native().to_pandas()  # an ordered Categorical
+        column = nw.from_native(column.to_native().cast(arrow.value_type), series_only=True)  # numbers stay numbers
     dtype = column.dtype
     if dtype.is_numeric() and not dtype.is_decimal():
         return column.to_pandas()

@@ -12,9 +12,9 @@ from .columns import Column
 from .errors import AnnotationError, nearest, warn
 from .id_text import listing
 from .ids import Ids
-from .kinds import MOST_SCORES, are_whole
+from .kinds import LARGEST_SCORE, MOST_SCORES, are_whole
 from .questions import Units
-from .text import all_whole_numbers
+from .text import all_whole_numbers, are_digits
 
 MISSING = frozenset({
     "-", "--", "<na>", "#n/a", "nil", "none",
@@ -34,6 +34,8 @@ ENOUGH_ROWS, OFTEN = 5, 0.4  # annotations of a worker, and share of them, by wh
 FEWEST_LEVELS = 3  # of classes that are said to be a scale
 PERCENT = re.compile(r"-?\d+(?:\.\d+)? ?%")
 NUMBERED = re.compile(r"(\d+) ?[-–—:=(.)]+ ?[^\W\d]")  # 4 - agree, 5 (very good)
+PLAIN = re.compile(r"(-?\d+(?:[.,]\d+)?)(?: (?:stars?|points?))?", re.IGNORECASE)  # "4", "2,5", "4 stars"
+STARS = re.compile(r"([★⭐]+)☆*")
 
 SCALES = (
     (
@@ -46,9 +48,12 @@ SCALES = (
     ("never", "rarely|seldom", "sometimes|occasionally", "often|frequently|usually", "always"),
     ("very unlikely", "unlikely", "neutral|possible|possibly", "likely", "very likely"),
     ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
-    ("none", "very low", "low", "medium|moderate", "high", "very high"),
+    ("none", "very low", "low", "medium|moderate|mid|middle", "high", "very high"),
     ("none", "mild", "moderate", "severe"),
     ("very negative", "negative", "neutral", "positive", "very positive"),
+    ("incorrect|wrong", "partially correct|partly correct", "mostly correct", "correct|fully correct"),
+    ("irrelevant|not relevant", "somewhat relevant|partially relevant", "relevant", "highly relevant|very relevant"),
+    ("not supported|unsupported", "partially supported|partly supported", "supported|fully supported"),
     (
         "stimme gar nicht zu|stimme überhaupt nicht zu", "stimme nicht zu|stimme eher nicht zu",
         "teils/teils|neutral|weder noch", "stimme zu|stimme eher zu", "stimme voll zu|stimme voll und ganz zu",
@@ -87,7 +92,7 @@ def tell_classes(classes: Ids) -> None:
 
 
 def scale_of(classes: Iterable[Hashable]) -> list[Any] | None:
-    """Return classes from the least to the greatest where they are a scale: words, percentages, 7/10.
+    """Return classes from the least to the greatest where they are a scale: words, percentages, 7/10, text of numbers.
 
     None is returned of others, and of fewer than three.
     """
@@ -102,6 +107,12 @@ def scale_of(classes: Iterable[Hashable]) -> list[Any] | None:
         place = {name: float(name.rstrip("% ")) for name in names}
     elif len({found and found[2] for found in of_scale}) == 1 and all(of_scale):
         place = {found.string: float(found[1]) for found in of_scale if found}
+    elif all(starred := [STARS.fullmatch(name) for name in names]):
+        place = {found.string: len(found[1]) for found in starred if found}
+    elif all(plain := [PLAIN.fullmatch(name) for name in names]):
+        place = {found.string: float(found[1].replace(",", ".")) for found in plain if found}
+        is_scale = len(place) <= MOST_SCORES and all(abs(value) <= LARGEST_SCORE for value in place.values())
+        place = place if is_scale and len(set(place.values())) == len(names) else None
     elif all(numbered):
         place = {found.string: int(found[1]) for found in numbered if found}
         place = place if len(set(place.values())) == len(names) else None
@@ -114,7 +125,7 @@ def scale_of(classes: Iterable[Hashable]) -> list[Any] | None:
 def tell_scale(title: str, classes: Ids) -> None:
     """Warn of words of a scale that are taken as classes without an order."""
     if in_order := scale_of(classes):
-        mend = f"ordered={in_order!r} says it"
+        mend = f"ordered={True if are_digits(map(str, in_order)) else in_order!r} says it"
         if all(SCALE.fullmatch(name) for name in map(str, in_order)):
             mend = f"tidy=True takes the number before the stroke, as in {in_order[0]!r}; or {mend}"
         warn(f"{title}: the classes are those of a scale, and are taken as names without an order; {mend}")

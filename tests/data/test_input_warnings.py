@@ -286,3 +286,31 @@ def test_numbers_beside_words_are_told_as_two_scales():
     with pytest.warns(AnnotationWarning, match="taken as ordered") as told:
         assert Annotations.from_frame(table, merge=merge).n_classes == 3
     assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "mend"),
+    [
+        (["1", "2", "3"], r"ordered=True says it$"),
+        (["2.5", "0.5", "10"], r"ordered=\['0\.5', '2\.5', '10'\] says it$"),
+        (["2,5", "1", "3"], r"ordered=\['1', '2,5', '3'\] says it$"),
+        (["1 star", "5 stars", "3 stars"], r"ordered=\['1 star', '3 stars', '5 stars'\] says it$"),
+        (["★★★", "★☆☆", "★★☆"], r"ordered=\['★☆☆', '★★☆', '★★★'\] says it$"),
+        (["low", "mid", "high"], r"ordered=\['low', 'mid', 'high'\] says it$"),
+        (
+            ["correct", "incorrect", "partially correct"],
+            r"ordered=\['incorrect', 'partially correct', 'correct'\] says it$",
+        ),
+    ],
+)
+def test_scores_that_are_text_are_told_with_their_order(labels, mend):
+    """Scores out of JSON and text columns are text, and were names without an order and without a word."""
+    with pytest.warns(AnnotationWarning, match=f"those of a scale, .*{mend}"):
+        assert not Annotations.from_frame(frame(*labels)).kind.in_order
+
+
+@pytest.mark.parametrize("labels", [["1000", "2000", "3000"], ["1", "1.0", "2"], ["7", "5"]])
+def test_codes_and_two_numbers_that_are_text_are_not_told_as_a_scale(labels):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*those of a scale")
+        Annotations.from_frame(frame(*labels))

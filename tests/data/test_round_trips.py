@@ -78,6 +78,17 @@ def same(one, two):
     return arrays and (one.tasks, one.workers, one.classes) == (two.tasks, two.workers, two.classes)
 
 
+def test_arrow_tables_keep_the_order_and_the_numbers_of_their_dictionaries():
+    """An ordered dictionary became names by the alphabet, and codes of numbers became text."""
+    rows = pd.DataFrame({"task": pd.Categorical([7, 8, 7, 8]), "worker": list("aabb")})
+    graded = rows.assign(label=pd.Categorical(["low", "high", "mid", "low"], ["low", "mid", "high"], ordered=True))
+    table = pa.Table.from_pandas(graded)
+    found = Annotations.from_frame(pa.concat_tables([table.slice(0, 2), table.slice(2)]))
+    assert (list(found.classes), list(found.tasks)) == (["low", "mid", "high"], [7, 8])
+    assert found.kind == Annotations.from_frame(graded).kind
+    assert found.kind.in_order
+
+
 @given(tables(kinds=("text", "unicode", "integer", "float", "bool")))
 def test_pandas_polars_and_pyarrow_agree(rows):
     frame = frame_of(rows)

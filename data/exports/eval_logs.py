@@ -176,6 +176,9 @@ def _verdicts(
     used = set(frame["label"])
     in_order = _in_order(used - {UNREADABLE})
     by_question = {} if in_order else _in_order_by_question(frame)
+    if in_order and (scores := _beside_yes_or_no(kept, scales)):
+        in_order, by_question = None, _in_order_by_question(frame.assign(question=frame["question"].isin(scores)))
+        by_question = dict.fromkeys(scores, by_question[True]) if True in by_question else {}
     names = in_order or sorted(used - {UNREADABLE}, key=str)
     if by_question:
         each = [f"{name} {' < '.join(map(str, classes))}" for name, classes in by_question.items()]
@@ -330,6 +333,16 @@ def _in_order_by_question(frame: pd.DataFrame) -> dict[Any, list[Any]]:
     labels = {question: set(rows["label"]) - {UNREADABLE} for question, rows in frame.groupby("question", sort=False)}
     found = {question: _in_order(used) for question, used in labels.items()}
     return {question: classes for question, classes in found.items() if classes is not None}
+
+
+def _beside_yes_or_no(verdicts: Sequence[Verdict], scales: Mapping[tuple[str, str | None], Scale]) -> list[str]:
+    """The questions that are asked beside those whose values are all true or false; none where there are no such."""
+    values: dict[str, list[Any]] = {}
+    for verdict in verdicts:
+        of_question = values.setdefault(_question(verdict, scales), [])
+        of_question += [] if verdict.value is None else [verdict.value]
+    others = [name for name, given in values.items() if not all(isinstance(value, bool) for value in given)]
+    return others if len(others) < len(values) else []
 
 
 def _in_order(labels: set[Any]) -> list[Any] | None:

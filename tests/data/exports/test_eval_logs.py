@@ -165,6 +165,18 @@ def test_questions_that_are_read_together_keep_the_order_that_each_has_alone(tmp
         assert alone.kind.in_order
 
 
+def test_questions_of_true_and_false_have_no_levels_of_the_scores_beside_them(tmp_path, capsys):
+    """A rubric's "safe" of true and false was of the classes 0 to 5, since it shares 1 with "helpful"."""
+    rubric = [{"helpful": n % 5 + 1, "style": (1, 2, 5)[n % 3], "safe": n % 3 > 0} for n in range(15)]
+    samples = [sample(number, 1, judge=values) for number, values in enumerate(rubric)]
+    file = write(tmp_path / "log.json", log(samples))
+    found = cp.read(file, question=["helpful", "style", "safe"])
+    for name, classes in {"helpful": [1, 2, 3, 4, 5], "style": [1, 2, 3, 4, 5], "safe": [0, 1]}.items():
+        codes, kind = found.question_classes(name)
+        assert ([found.classes[int(code)] for code in codes], kind.in_order) == (classes, len(classes) > 2)
+    assert "helpful 1 < 2 < 3 < 4 < 5" in capsys.readouterr().err
+
+
 def epochs(tmp_path, truth_of):
     """A log of two epochs of 60 samples with two scorers that say a truth by sample and epoch in nine of ten."""
     rng = np.random.default_rng(0)

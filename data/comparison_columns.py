@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .column_names import is_name_of, named_for, plain, stem
+from .column_names import CONTENT, is_name_of, named_for, plain, stem
 from .comparisons import ASKED, ComparisonColumns, Words, label_text
 from .errors import AnnotationError, warn
 from .kinds import SIDES
@@ -89,7 +89,10 @@ def find_comparison_columns(
     free = [name for name in free if name != worker]
     free = [name for name in free if name != question and name not in answers]
     tasks = [name for name in free if _word(name) in TASKS] or named_for("task", free)
-    asked = given["task"] if "task" in given else next(iter(sorted(tasks, key=names_questions)), None)
+    tasks = sorted(tasks, key=names_questions)
+    if len(tasks) == 1 and plain(tasks[0]) == "id" and table[tasks[0]].is_unique:  # the row's, beside what was asked
+        tasks = [name for name in free if plain(name) in CONTENT and not table[name].is_unique] or tasks
+    asked = given["task"] if "task" in given else next(iter(tasks), None)
     if looks and question is None:
         free = [name for name in free if name != asked]
         question = _question(table, free, asked, is_given="task" in given)

@@ -1,5 +1,6 @@
 """Comparisons of two items: a table with the columns left, right, worker and label as annotations of pairs."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -40,6 +41,17 @@ WORDS: dict[str, tuple[str, ...]] = {
     "tie": ("tie", "tied", "draw", "equal", "same", "both", *BOTH_BAD),
 }
 """By class the labels that stand for it, in small letters and digits alone."""
+
+SIGNS: dict[str, int] = {
+    f"{one}{sign}{two}": side
+    for first, second in (("a", "b"), ("1", "2"))
+    for one, two, signs in ((first, second, ">=<"), (second, first, "<=>"))
+    for sign, side in zip(signs, (0, 2, 1), strict=True)
+}
+"""By label the class of a>b, b<a, 1=2 and the like, in small letters and with one sign: A>>B is A>B, however much."""
+
+TIED = "[[C]]"
+"""The tie of judges who are asked for [[A]], [[B]] or [[C]], as in MT-bench."""
 
 OPTIONS = ("classes", "workers", "gold", "features", "worker_features", "item_features", "repeats", "missing")
 """Those of `Annotations.from_frame` that comparisons take, beside columns and abstentions."""
@@ -386,6 +398,10 @@ class Words:
         return _text(label) in self.told
 
     def _known(self, label: Any) -> int | None:
+        if str(label).strip() == TIED:
+            return SIDES.index("tie")
+        if (by_sign := SIGNS.get(re.sub(r"[\[\]\s]|([<>=])(?=\1)", "", str(label).casefold()))) is not None:
+            return by_sign
         text = plain(label_text(label))
         own: Mapping[str, str] = dict(zip(SIDES, map(plain, self.columns), strict=False))
         return next((k for k, side in enumerate(SIDES) if text in WORDS[side] or text == own.get(side)), None)

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from .build import Rows
-from .column_names import CONTENT, are_criteria, is_name_of, plain
+from .column_names import CONTENT, SYSTEMS, are_criteria, is_name_of, plain, stem
 from .columns import Column, encode
+from .comparison_columns import two_sides
 from .errors import AnnotationError, check_name, given_path, warn
 from .ids import Ids
 from .json_files import read_json
@@ -137,8 +138,11 @@ def flat_records(records: Records, what: str, named: Iterable[Any] = ()) -> list
     if opened := _opened(records, named):
         return opened
     own = [_own(record, paths) for record in records]
-    if all(_names(each, "label") or (paths and each.keys() >= set(paths)) for each in own):
+    are_flat = all(_names(each, "label") or (paths and each.keys() >= set(paths)) for each in own)
+    if are_flat and (any(_names(each, "worker") for each in own) or not all(map(_has_verdicts, records))):
         return own
+    if are_flat:  # what is judged, such as "output", is no label beside the judges' verdicts
+        own = [{f"record.{key}" if is_name_of(key, "label") else key: each[key] for key in each} for each in own]
     _refuse_criteria(records, own, what)
     return [flat for number, record in enumerate(records) for flat in _flat(record, own[number], what, number)]
 
@@ -154,6 +158,33 @@ def unnamed_labels(records: Records, field: str) -> list[dict[str, Any]] | None:
     if not any(len(set(each)) < len(each) for each in lists if each):
         return None
     return [_own(record) | {"label": label} for record in records for label in record[field]]
+
+
+def with_sides(records: Records) -> Records:
+    """Return records of two systems by side, ``{"responses": {"a": {"model": "x"}, "b": {"model": "y"}}}``, flat.
+
+    They then have "model_a" and "model_b"; others are as they are.
+    """
+    first = records[0] if records else {}
+    field = next((name for name, value in first.items() if _systems_by_side(value)), None)
+    if field is None or not all(_systems_by_side(record.get(field)) for record in records):
+        return records
+    return [
+        {name: value for name, value in record.items() if name != field} | _systems_by_side(record[field])
+        for record in records
+    ]
+
+
+def _systems_by_side(value: Any) -> dict[str, Any]:
+    """The names of two systems by column; none of what is no dictionary of two dictionaries by side."""
+    if not isinstance(value, Mapping) or len(value) != 2:
+        return {}
+    columns = [f"model_{key}" if len(str(key)) == 1 else str(key) for key in value]
+    if two_sides(columns) is None or not all(isinstance(each, Mapping) for each in value.values()):
+        return {}
+    names = [[each[key] for key in each if SYSTEMS.fullmatch(stem(str(key)))] for each in value.values()]
+    is_named = all(len(found) == 1 and _is_scalar(found[0]) for found in names)
+    return {column: found[0] for column, found in zip(columns, names, strict=True)} if is_named else {}
 
 
 def labels_in_lists(records: Records) -> tuple[str, str, list[Any]] | None:
@@ -210,7 +241,7 @@ def by_worker_and_criterion(
     """
     found = (str(name) for each in records for name, value in each.items() if _has_cells(str(name), value))
     field = next(found, None)
-    if field is None:
+    if field is None or all(_names(own, "worker") and _names(own, "label") for own in map(_own, records)):
         return None
     rows: list[dict[str, Any]] = []
     places: list[str] = []
@@ -316,12 +347,14 @@ def _refuse_criteria(records: Records, own: Sequence[Mapping[str, Any]], what: s
         task, worker = (each[str(role)] for role in roles)
         first = workers.setdefault(task, worker)
         if first != worker or roles[1] == "worker":
-            keys = [f"label={f'{name}.{key}{_label_in(value)}'!r}" for key, value in record[name].items()]
+            paths = [f"{name}.{key}{_label_in(value)}" for key, value in record[name].items()]
+            keys = [f"label={path!r}" for path in paths]
             by = f"by {worker!r}" if first == worker else f"by {first!r} and by {worker!r}"
             raise AnnotationError(
                 f"{what}, record {number}: task {task!r} has {name!r} {by} ({roles[1]!r}), a dictionary of labels: say "
-                f"which is meant by {' or '.join(keys[:3])}. Where the keys of {name!r} are the workers, leave "
-                f"{roles[1]!r} out, or make it part of the task"
+                f"which is meant by {' or '.join(keys[:3])}, or read all as questions by "
+                f"question={paths!r}. Where the keys of {name!r} are the workers, leave {roles[1]!r} out, or make "
+                "it part of the task"
             )
 
 
@@ -418,6 +451,14 @@ def _by_criterion(part: Mapping[str, Any], given: Mapping[str, Any]) -> list[dic
     ):
         return [{}]
     return [{"criterion": str(key), "label": value} for key, value in found[0].items()]
+
+
+def _has_verdicts(record: Mapping[str, Any]) -> bool:
+    """Return whether a record has a dictionary by worker of dictionaries with a label each."""
+    return any(
+        _of_annotations(str(name)) and isinstance(value, Mapping) and value and all(map(_has_label, value.values()))
+        for name, value in record.items()
+    )
 
 
 def _has_label(value: Any) -> bool:

@@ -30,7 +30,15 @@ from ..ids import Ids
 from ..json_files import LINES, read_json
 from ..kinds import listed_classes
 from ..long import LongColumns, csv_fields, long_fields, refuse_fractions
-from ..nested import by_worker_and_criterion, flat_records, labels_in_lists, places_in, unnamed_labels, with_field
+from ..nested import (
+    by_worker_and_criterion,
+    flat_records,
+    labels_in_lists,
+    places_in,
+    unnamed_labels,
+    with_field,
+    with_sides,
+)
 from ..questions import names_questions, question_column
 from ..repeats import n_repeated
 from ..tags import tag_fields
@@ -564,6 +572,7 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
     if not content:
         raise AnnotationError(f"{what}: the list is empty; a record for each annotation is needed")
     lines = suffix_of(path) in LINES
+    content = with_sides(content)
     nested = by_worker_and_criterion(content, lambda n: f"{f'line {n + 1}' if lines else f'record {n}'} of {path.name}")
     if nested is not None:
         frame, criteria, places = nested
@@ -574,9 +583,9 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
     if (field := field_of_results(content)) is not None:
         content = [{"labels" if name == field else name: value for name, value in each.items()} for each in content]
     of_pairs = are_judged_pairs(content[0])
-    frame = pd.DataFrame(
-        content if of_pairs else flat_records(content, what, [*parts_of(asked.task), *asked.roles.values()])
-    )
+    questions = asked.question if isinstance(asked.question, list | tuple) else ()
+    named = [*parts_of(asked.task), *asked.roles.values(), *questions]
+    frame = pd.DataFrame(content if of_pairs else flat_records(content, what, named))
     no_label = asked.label == INFER and not any(is_name_of(str(name), "label") for name in frame.columns)
     if no_label and (several := labels_in_lists(content)) is not None:
         place, field, labels = several

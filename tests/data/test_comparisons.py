@@ -581,3 +581,14 @@ def test_a_column_of_prompts_that_is_not_used_is_named_with_the_argument():
         warnings.simplefilter("error")
         assert Annotations.from_comparisons(rows, prompt="prompt").n_tasks == 4
         assert Annotations.from_comparisons(rows, task=None).n_tasks == 3
+
+
+@pytest.mark.parametrize("words", [("A>B", "[[B>>A]]", "A=B"), ("1>2", "1 < 2", "2=1"), ("[[A]]", "[[B]]", "[[C]]")])
+def test_signs_between_the_sides_and_judges_letters_in_brackets_are_known(words):
+    table = pd.DataFrame({"left": "x", "right": "y", "worker": list("abc"), "label": words})
+    found = Annotations.from_comparisons(table)
+    assert found.votes().tolist() == [[1, 1, 1]]
+    with pytest.raises(AnnotationError, match="'A>A' is neither a side nor an item"):
+        Annotations.from_comparisons(table.assign(label=[*words[:2], "A>A"]))
+    with pytest.raises(AnnotationError, match="'C' is neither a side nor an item"):
+        Annotations.from_comparisons(table.assign(label=[*words[:2], "C"]))

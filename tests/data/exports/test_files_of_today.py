@@ -625,3 +625,79 @@ def test_a_table_of_rubrics_with_a_column_for_each_is_refused_with_all_of_them(t
     asked = ["helpful", "safe", "topic"]
     with pytest.warns(AnnotationWarning, match="classes of their own"):
         assert list(cp.read(tmp_path / "rubric.csv", question=asked, tell=False).questions) == asked
+
+
+def test_two_systems_by_side_in_one_dictionary_are_compared(tmp_path, capsys):
+    """The models were read as labels by workers a and b, and what the judge said was left out."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for number in range(60):
+        models = rng.permutation(["x", "y", "z"])[:2]
+        for judge in ("m", "n"):
+            sides = {side: {"model": str(model), "text": "…"} for side, model in zip("ab", models, strict=True)}
+            verdict = {"winner": rng.choice(["a", "b", "tie"]), "reason": f"since {number}"}
+            lines.append(
+                {"id": len(lines), "prompt": f"q{number}", "responses": sides, "verdict": verdict}
+                | {"judge": {"model": judge}}
+            )
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    found = cp.read(path)
+    assert sorted(found.items) == ["x", "y", "z"]
+    assert (found.n_tasks, found.n_annotations, sorted(found.workers)) == (60, 120, ["m", "n"])
+    said = capsys.readouterr().err
+    assert "('model_a' with 'model_b', label 'verdict.winner', worker 'judge.model', prompt 'prompt')" in said
+
+
+def test_of_comparisons_an_identifier_of_rows_is_no_prompt_where_prompts_stand_beside_it(tmp_path, capsys):
+    rows = [(n, f"q{n // 2}", "x", "y", "mn"[n % 2], "left") for n in range(60)]
+    columns = ["id", "prompt", "model_a", "model_b", "judge", "winner"]
+    table = pd.DataFrame(rows, columns=columns)
+    table.to_csv(path := tmp_path / "pairs.csv", index=False)
+    assert cp.read(path, classes=["left", "right"]).n_tasks == 30
+    assert "prompt 'prompt'" in capsys.readouterr().err
+    table.assign(prompt=[f"q{n}" for n in range(60)]).to_csv(path, index=False)
+    assert cp.read(path, classes=["left", "right"]).n_tasks == 60
+
+
+def test_an_output_beside_a_dictionary_of_verdicts_by_judge_is_no_label(tmp_path, capsys):
+    lines = [
+        {"id": f"q{n}", "output": "as said" if n % 3 else "not so"}
+        | {"verdicts": {judge: {"score": 1 + (n + at) % 3, "reasoning": "…"} for at, judge in enumerate("gcm")}}
+        for n in range(20)
+    ]
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    found = cp.read(path, ordered=True)
+    assert (found.n_tasks, found.n_annotations, sorted(found.workers), list(found.classes)) == (
+        20,
+        60,
+        [*"cgm"],
+        [1, 2, 3],
+    )
+    assert "left out: 'record.output', 'reasoning'" in capsys.readouterr().err
+
+
+def test_labels_by_criterion_of_a_named_judge_are_read_as_the_questions_that_are_listed(tmp_path):
+    """The error named the keys, and refused them as questions as well."""
+    lines = [
+        {"id": f"q{n // 2}", "judge": "gc"[n % 2], "scores": {"helpful": n % 5 + 1, "safe": n % 2}} for n in range(40)
+    ]
+    path = tmp_path / "scores.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(AnnotationError, match=r"question=\['scores\.helpful', 'scores\.safe'\]"):
+        cp.read(path)
+    found = cp.read(path, question=["scores.helpful", "scores.safe"], tell=False)
+    assert (list(found.questions), found.n_tasks) == (["scores.helpful", "scores.safe"], 40)
+
+
+def test_records_with_a_judge_and_a_verdict_are_not_read_by_another_dictionary(tmp_path):
+    lines = [
+        {"id": n // 2, "judge": {"model": "gc"[n % 2]}, "verdict": {"label": "ab"[n % 3 > 0], "why": "…"}}
+        | {"responses": {"x": {"length": n % 4}}}
+        for n in range(24)
+    ]
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    found = cp.read(path, tell=False)
+    assert (sorted(found.workers), list(found.classes), found.n_tasks) == (["c", "g"], ["a", "b"], 12)

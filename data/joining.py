@@ -129,8 +129,12 @@ def _has_prompt(task: Any) -> bool:
 
 def _tell_given_again(task: np.ndarray, worker: np.ndarray, label: np.ndarray, known: int) -> None:
     """Warn where each row from `known` on is also among those before, as where a whole table is given again."""
-    rows = pd.MultiIndex.from_arrays([task, worker, label])
-    if (new := len(rows) - known) > 1 and rows[known:].isin(rows[:known]).all():
+    new, asked = len(task) - known, np.unique(task[known:])
+    before = np.flatnonzero(np.isin(task[:known], asked))  # the others are of tasks that nothing is added to
+    old, added = (
+        pd.MultiIndex.from_arrays([of[at] for of in (task, worker, label)]) for at in (before, slice(known, None))
+    )
+    if new > 1 and added.isin(old).all():
         warn(
             f"all of the {new:,} annotations to be added are there already, with the same labels, and count once more; "
             "give those that are new, or make the first annotations with repeats='first'"
@@ -165,17 +169,16 @@ def _together(old: Ids, new: Ids, what: str) -> tuple[Ids, np.ndarray]:
     Raises:
         AnnotationError: all old ones are whole numbers, and a new one is a number of another type.
     """
-    if old == new:
-        return old, np.arange(len(new))
-    added = [name for name, place in zip(new, old.index_of(new), strict=True) if place < 0]
+    places = np.array(old.index_of(new))
+    added = [name for name, place in zip(new, places, strict=True) if place < 0]
     for name in added:
         if old.kind is int and isinstance(name, Number) and type(name) is not int:
             raise AnnotationError(
                 f"the {what} {name!r}, which is to be added, is of type {type(name).__name__}, and each that is known "
                 f"of type int, such as {old[0]!r}: convert the column first"
             )
-    both = type(old)([*old, *added])
-    return both, np.asarray(both.index_of(new))
+    places[places < 0] = len(old) + np.arange(len(added))
+    return type(old)([*old, *added]) if added else old, places
 
 
 def _of(first: Any, more: Any, field: str, old: Ids, new: Ids, places: np.ndarray, size: int) -> np.ndarray | None:

@@ -25,7 +25,7 @@ from .densities.probabilities import Probabilities
 from .engines.checkpoints import CheckpointOptions
 from .engines.registry import ENGINES, MEANT
 from .engines.settings import checked_seed
-from .findings.look import all_findings
+from .findings.look import findings
 from .fit_story import fit_story
 from .fitted.item_ranking import OF_PREFERENCES
 from .fitted.posterior import Posterior, equal_weights
@@ -236,7 +236,7 @@ def fit(
         found = Fit.of(_fit_members(story, annotations, members, **shared, checkpoints=keeping, **options))
     else:
         found = Fit.of(fit_story(story, annotations, **shared, checkpoints=keeping, **options))
-    all_findings(found).warn(stacklevel=2)
+    findings(found).warn(stacklevel=2)
     return found
 
 

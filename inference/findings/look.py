@@ -1,6 +1,5 @@
 """All checks asked of one result, and the findings on a posterior, whatever made it."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -25,6 +24,7 @@ from . import of_time as of_time
 from .register import CHECKS, Findings, once
 
 ORDER = get_args(About)
+LITTLE = 0.1  # weight below which a member of an average moves its labels too little for findings on that member
 
 
 def look_at(of: Any) -> tuple[Finding, ...]:
@@ -42,21 +42,15 @@ def look_at(of: Any) -> tuple[Finding, ...]:
 def findings(of: Posterior | Fitted) -> Findings:
     """Return what was found when a fit or labels by a rule were made.
 
-    Of an average it is what was found of the members with weight, and of the crowd by the averaged labels.
+    Of an average it is what was found of the members with a weight of a tenth and more, each with the member's name,
+    and of the crowd by the averaged labels.
     """
     if isinstance(of, Fitted):
         return Findings(of.findings)
     part = of.only if of.rule is None else of.rule
-    return Findings(part.findings) if part is not None else _averaged(of, of.weights[of.weights > 0].index)
-
-
-def all_findings(of: Posterior) -> Findings:
-    """Return the :func:`findings`, of an average also those on members without weight."""
-    return _averaged(of, of.members) if of.is_average else findings(of)
-
-
-def _averaged(of: Posterior, names: Iterable[str]) -> Findings:
-    """Return the findings on some members, each with the member's name, and those on the crowd by all labels."""
-    each = ((name, finding) for name in names for finding in of.members[name].findings)
+    if part is not None:
+        return Findings(part.findings)
+    weighty = of.weights[of.weights >= min(LITTLE, of.weights.max())].index
+    each = ((name, finding) for name in weighty for finding in of.members[name].findings)
     of_members = [replace(finding, story=name) for name, finding in each if finding.about not in OF_DATA]
     return Findings([*of_members, *(finding for finding in look_at(of) if finding.about in OF_DATA)])

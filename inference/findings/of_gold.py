@@ -12,6 +12,7 @@ from .of_crowd import FEW
 from .register import Labels, Said, check
 
 FEW_GOLD = 5  # labels below which one class among them says nothing
+ASKED = 20  # gold labels to ask for, of half of the tasks at the most
 
 
 @check("contradicted_gold", "gold", needs={"memory"})
@@ -48,12 +49,12 @@ def gold_would_tell(of: Posterior) -> Iterator[Said]:
     differs = (np.ptp(np.stack(labels), axis=0) > 0) | (votes[np.arange(len(votes)), labels[0]] < votes.max(1))
     if not differs.any():
         return
-    share = float(differs.mean())
+    share, n = float(differs.mean()), max(min(ASKED, len(votes) // 2), 1)
     yield Said(
         f"the stories and the votes label {share:.1%} of the tasks differently, and annotations alone do not tell "
-        "which to believe: by so much may true labels of 20 tasks improve the labels",
-        "cp.next_gold(fit, 20) names tasks to check, cp.fit('auto', …, gold=gold) learns from them",
-        {"share": share},
+        f"which to believe: by so much may true labels of {count_text(n, 'task')} improve the labels",
+        f"cp.next_gold(fit, {n}) names tasks to check, cp.fit('auto', …, gold=gold) learns from them",
+        {"share": share, "tasks": n},
         "note",
     )
 

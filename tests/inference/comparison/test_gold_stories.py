@@ -213,6 +213,25 @@ def test_an_average_without_gold_labels_notes_that_they_would_tell_and_by_how_mu
     assert "gold_would_tell" not in {found.code for one in average.fits.values() for found in one.findings}
 
 
+def test_of_few_tasks_half_are_named_to_be_checked():
+    annotations, _ = cp.simulate("dawid_skene", n_tasks=12, n_workers=4, n_classes=3, seed=1, annotations_per_task=3)
+    average = cp.fit("auto", annotations.without_gold(), stories=TWO, **OPTIONS)
+    (note,) = (found for found in average.findings if found.code == "gold_would_tell")
+    assert "true labels of 6 tasks improve" in note.text
+    assert "cp.next_gold(fit, 6)" in note.remedy
+
+
+def test_findings_on_members_with_little_weight_are_theirs_alone(crowd):
+    """An average is warned of what moves its labels; a member with a twentieth of the weight does not."""
+    annotations, gold = crowd
+    average = cp.fit("auto", annotations, gold=gold, **OPTIONS)
+    little = average.weights.index[average.weights < 0.1]
+    assert len(little)
+    of_little = {found.code for name in little for found in average.members[name].findings}
+    assert "em_not_converged" in of_little
+    assert not set(little) & {found.story for found in average.findings}
+
+
 def test_gold_labels_of_one_class_alone_are_noted(crowd, fit):
     annotations, gold = crowd
     one = [task for task, label in gold.items() if label == 0]

@@ -8,6 +8,7 @@ with γ from 0.6 to 1, and 0 for the third of the judges who guess, where there 
 """
 
 import warnings
+from collections.abc import Iterator
 from itertools import permutations, product
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from support.data import data_folder
 from support.report import Report
 
 import crowdppl as cp
-from crowdppl.inference.fitted.item_ranking import item_ranking
+from crowdppl.inference.fitted.item_ranking import item_draws, item_ranking
 
 JUDGES, ITEMS = 15, 20
 SIZES = (200, 400, 800, 1600)
@@ -49,6 +50,18 @@ BATTLES = {
 """Items, battles, judges and the share of ties, by what is said of them."""
 
 
+WEAK = {
+    "4 items, 100 comparisons, 3 judges right in 85, 60 and 55 %": (4, 100, (0.85, 0.6, 0.55)),
+    "8 items, 120 comparisons, 3 judges right in 95, 80 and 65 %": (8, 120, (0.95, 0.8, 0.65)),
+    "10 items, 100 comparisons by 3 of 5 judges right in 55 to 90 %": (
+        10,
+        100,
+        (0.9, 0.8, 0.7, 0.6, 0.55),
+    ),
+}
+"""Items, comparisons by three judges each, and how often judges are right, by what is said of them."""
+
+
 def main(
     seeds: int = 20,
     simulations: int = 200,
@@ -65,7 +78,7 @@ def main(
         simulations: of which the coverage of intervals is counted.
         draws: simulated crowds of preferences, and of items with features.
         battles: simulated arenas of each size.
-        only_battles: print their table and nothing else.
+        only_battles: print their tables and nothing else.
         readings: fit judges_llmbar read as labels and as comparisons, too, which takes minutes.
         write: refresh this section of RESULTS.md.
     """
@@ -74,6 +87,10 @@ def main(
     report.table(
         f"Arenas in which a battle has one judge, who draws a preference; mean of {battles} each",
         [of_battles(*of, battles) for of in product(BATTLES, (0.0, 0.1), (False, True))],
+    )
+    report.table(
+        f"Root mean square errors of scores by EM, of a true label each; mean of {battles} arenas",
+        [row for name in WEAK for row in by_estimate(name, battles)],
     )
     if only_battles:
         return
@@ -322,6 +339,45 @@ def of_battles(name: str, again: float, own: bool, draws: int) -> dict[str, obje
         "spread / true spread": float(np.mean(ratio)),
         "covered, %": 100 * float(np.mean(held)),
     }
+
+
+def by_estimate(name: str, draws: int) -> Iterator[dict[str, object]]:
+    """Errors of the median and the mean of draws around EM's point, and of the point, by two stories.
+
+    Args:
+        name: of :data:`WEAK`.
+        draws: simulated arenas.
+    """
+    items, n_tasks, accuracy = WEAK[name]
+    for story in ("one_coin", "dawid_skene"):
+        found = []
+        for seed in range(draws):
+            rng = np.random.default_rng(seed)
+            score = rng.normal(size=items)
+            rows = []
+            for task in range(n_tasks):
+                i, j = rng.choice(items, 2, replace=False)
+                better = rng.random() < 1 / (1 + np.exp(score[j] - score[i]))
+                for judge in rng.choice(len(accuracy), 3, replace=False):
+                    said = better if rng.random() < accuracy[judge] else not better
+                    rows.append((task, f"i{i}", f"i{j}", f"w{judge}", "left" if said else "right"))
+            frame = pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"])
+            fit = cp.fit(story, cp.Annotations.from_comparisons(frame), seed=0, progress=False)
+            names = [name for name in (f"i{item}" for item in range(items)) if name in fit.annotations.items]
+            true = pd.Series(score, [f"i{item}" for item in range(items)])[names]
+            true -= true.mean()
+            table, drawn = item_ranking(fit, 0.9).loc[names], item_draws(fit.with_uncertainty).score
+            places = [list(fit.annotations.items).index(name) for name in names]
+            estimates = {
+                "median": table["score"],
+                "mean": drawn.mean(0)[places],
+                "point": fit.derived["score"].to_series()[names],
+            }
+            found.append(
+                {f"{of}, error": np.sqrt(np.square(each - true).mean()) for of, each in estimates.items()}
+                | {"covered, %": 100 * ((table["score_low"] <= true) & (true <= table["score_high"])).mean()}
+            )
+        yield {"arena": name, "story": story, **pd.DataFrame(found).mean()}
 
 
 def warned(draws: int) -> list[dict[str, object]]:

@@ -8,7 +8,7 @@ from ...data import Annotations
 from ...data.arrays import counts
 from ...data.comparisons import ALONE, FEWEST, PARTS_MEND, parts, told_parts
 from ..fitted.fitted import Fitted
-from ..fitted.item_ranking import mean_score, ranks_items, takes_as_given
+from ..fitted.item_ranking import item_scores, ranks_items, takes_as_given
 from ..fitted.posterior import Posterior, posterior_of
 from .of_crowd import crowd_of, open_question
 from .register import Labels, Said, check
@@ -57,7 +57,7 @@ def preferences(of: Labels) -> Iterator[Said]:
     lead = explained - max(_explained(fitted) for fitted, _ in fit.weighty)
     if lead < LEAD:
         return
-    larger = float(mean_score(fit).std() / max(score.std(), 1e-9))
+    larger = float(item_scores(fit).std() / max(score.std(), 1e-9))
     yield Said(
         "the comparisons are more like preferences, which each draws by the items' scores, than like errors about a "
         f"true label of each pair, by {lead:.0f} nats: scores and intervals of preferences are others, and these "

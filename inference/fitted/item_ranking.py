@@ -10,9 +10,9 @@ from ...data.comparisons import parts
 from ...models.parts.kernels import row_weights
 from .confusion_scores import given_a_class
 from .fitted import Fitted
-from .intervals import INTERVAL, checked_tail
+from .intervals import INTERVAL, checked_tail, of_draws
 from .next_annotations import asked_workers
-from .posterior import Posterior, interval_around
+from .posterior import Posterior
 
 
 class ItemDraws(NamedTuple):
@@ -32,7 +32,8 @@ def item_ranking(fit: Posterior, interval: float = INTERVAL) -> pd.DataFrame:
 
     Scores are log-odds that sum to zero: of two items the left one is better with the odds
     :math:`e^{s_l - s_r}`, ties aside. They are of items and not of positions: what a worker owes to the position is in
-    his confusion matrix. The intervals of a point are of draws around it.
+    his confusion matrix. Scores are medians of the draws that their intervals are of, of a point of draws around it:
+    those at a mode, which stay in ``fit.derived``, are too large where judges err often and labels are in doubt.
 
     Args:
         fit: of comparisons, with scores of items as the prior of the truth.
@@ -53,11 +54,11 @@ def item_ranking(fit: Posterior, interval: float = INTERVAL) -> pd.DataFrame:
         ValueError: `interval` is not between 0 and 1.
     """
     tail = checked_tail(interval)
-    scores = mean_score(fit), item_draws(fit.with_uncertainty).score  # which refuse what has no items
+    fit = _with_draws(fit)
     part = parts_of(fit.annotations)
-    score, draws = (_centred(each, part) for each in scores)
+    score, draws = item_scores(fit), _centred(item_draws(fit).score, part)
     rank, ranks = _ranks(score, part), _ranks(draws, part)
-    low, high = interval_around(fit, score, draws[None], interval)
+    low, high = of_draws(draws[None], interval, score)
     rank_low, rank_high = np.quantile(ranks, [tail, 1 - tail], axis=0, method="inverted_cdf")
     columns = {
         "score": score,
@@ -109,9 +110,10 @@ def beats(fit: Posterior) -> pd.DataFrame:
         AnnotationError: the annotations are no comparisons, or the fit gives items no scores.
         OneStoryError: the labels are without a likelihood.
     """
-    draws = item_draws(fit.with_uncertainty)  # which refuses what has no items
+    fit = _with_draws(fit)
+    draws = item_draws(fit)
     part = parts_of(fit.annotations)
-    order = _order(mean_score(fit), part)
+    order = _order(item_scores(fit), part)
     total = np.zeros((len(order), len(order)))
     for score, tie in zip(*draws, strict=True):
         shares = _better(score, tie)
@@ -150,16 +152,16 @@ def beats_by_position(fit: Posterior, workers: Any = None) -> pd.DataFrame:
             nobody knows what was shown left.
         OneStoryError: the labels are without a likelihood.
     """
-    annotations, score = fit.annotations, mean_score(fit)  # which refuses what has no items
+    annotations = fit.annotations
+    fit = _with_draws(fit)
     if not annotations.kind.shows_sides:
         raise AnnotationError(
             "the comparisons do not say which item was shown left, so that they are of no position; fit.beats has the "
             "probability that an item is better"
         )
     part = parts_of(annotations)
-    order = _order(score, part)
+    order = _order(item_scores(fit), part)
     asked = None if workers is None else asked_workers(annotations, workers)
-    fit = fit.with_uncertainty
     draws, credit = item_draws(fit), _credit_of_left(fit, asked)
     n_items, n_workers = len(order), credit.shape[1]
     better, left, right = np.zeros((n_items, n_items)), *np.zeros((2, n_workers, n_items, n_items))
@@ -207,17 +209,26 @@ def ranks_items(fit: Posterior) -> bool:
     return fit.rule is None and not fit.on_disk and any(_scores_items(fitted) for fitted, _ in fit.weighty)
 
 
-def mean_score(fit: Posterior) -> np.ndarray:
-    """The score of each item, averaged over draws and stories: ``(I,)``."""
-    each = _scored(fit)
-    mean: np.ndarray = np.average([of.score.mean(0) for of, _, _ in each], axis=0, weights=[w for _, _, w in each])
-    return mean
+def item_scores(fit: Posterior) -> np.ndarray:
+    """The median of each item's scores over the draws, in each part less their mean: ``(I,)``.
+
+    Where judges are weak, draws are skewed, and the error of the median is less than that of the mean and of the mode
+    (``benchmarks/comparisons.py``).
+    """
+    draws, part = item_draws(fit.with_uncertainty).score, parts_of(fit.annotations)
+    return _centred(np.median(_centred(draws, part), axis=0), part)
 
 
 def item_draws(fit: Posterior) -> ItemDraws:
     """Draws of the stories that give items scores, of each in proportion to its weight and evenly far apart."""
     each = [(of.score[chosen], of.tie[chosen]) for of, _, chosen in _chosen(fit)]
     return ItemDraws(*map(np.concatenate, zip(*each, strict=True)))
+
+
+def _with_draws(fit: Posterior) -> Posterior:
+    """The fit with draws, where it gives items scores."""
+    _scored(fit)  # which refuses what has no items, before draws are made
+    return fit.with_uncertainty
 
 
 def _chosen(fit: Posterior) -> list[tuple[ItemDraws, Fitted, np.ndarray]]:
@@ -288,10 +299,8 @@ def _item_draws(fitted: Fitted) -> ItemDraws:
 
 
 def _centred(score: np.ndarray, part: np.ndarray) -> np.ndarray:
-    """Scores ``(..., I)`` that sum to zero in each part; where there is one they do."""
-    if not part.max(initial=0):
-        return score
-    of_part = np.eye(part.max() + 1)[part]
+    """Scores ``(..., I)`` less their mean in each part, so that they sum to zero there."""
+    of_part = np.eye(part.max(initial=0) + 1)[part]
     centred: np.ndarray = score - (score @ of_part / of_part.sum(0))[..., part]
     return centred
 

@@ -10,7 +10,7 @@ import crowdppl as cp
 from crowdppl.cli.output import write_results
 from crowdppl.data import AnnotationError
 from crowdppl.inference.findings import summary as summary_module
-from crowdppl.inference.fitted.item_ranking import beats, beats_by_position, item_ranking
+from crowdppl.inference.fitted.item_ranking import beats, beats_by_position, item_draws, item_ranking
 from crowdppl.inference.fitted.posterior import Posterior
 from crowdppl.inference.plots import ranking as ranking_plot
 from crowdppl.inference.report.label_sections import ranking_section
@@ -66,7 +66,7 @@ def test_score_rank_and_probability_of_being_best_are_those_of_the_draws(drawn):
     scores = [[1.0, 0.5, -0.5, -1.0], [1.0, 0.0, 0.5, -1.5], [0.5, 1.0, -0.5, -1.0], [1.5, 0.5, 0.0, -2.0]]
     found = item_ranking(drawn(scores, np.zeros(4)), interval=0.9)
     assert list(found.index) == ["best", "good", "fair", "poor"]
-    np.testing.assert_allclose(found["score"], np.mean(scores, 0), atol=1e-6)
+    np.testing.assert_allclose(found["score"], np.median(scores, 0), atol=1e-6)
     np.testing.assert_allclose(found["score_low"], np.quantile(scores, 0.05, axis=0, method="weibull"), atol=1e-6)
     np.testing.assert_allclose(found["score_high"], np.quantile(scores, 0.95, axis=0, method="weibull"), atol=1e-6)
     assert found[["rank", "rank_low", "rank_high"]].to_numpy().tolist() == [[1, 1, 2], [2, 1, 3], [3, 2, 3], [4, 4, 4]]
@@ -166,11 +166,25 @@ def test_a_point_has_intervals_of_draws_around_it_that_hold_the_score(fit):
     assert list(found.index) == list(TRUE)
 
 
+def test_scores_of_a_point_are_of_the_draws_that_their_intervals_are_of(fit):
+    """They were those at the mode, far out in intervals around another centre where judges are weak."""
+    around = item_draws(fit.with_uncertainty).score
+    score = fit.ranking["score"].loc[list(fit.annotations.items)]
+    median = np.median(around, 0)
+    np.testing.assert_allclose(score, median - median.mean(), atol=1e-6)
+    assert score.sum() == pytest.approx(0, abs=1e-6)
+    at_the_mode = fit.derived["score"].to_series().loc[score.index]
+    assert np.abs(at_the_mode - score).max() > 0.01
+    np.testing.assert_allclose(at_the_mode, fit.fitted.draws_of_role("item_score")[0][0, 0], atol=1e-6)
+
+
 def test_an_average_mixes_the_stories_scores(fit):
     other = cp.fit("dawid_skene", fit.annotations, seed=0, progress=False)
     both = cp.stack({"one": fit, "other": other}, weights={"one": 0.75, "other": 0.25})
-    expected = 0.75 * fit.ranking["score"] + 0.25 * other.ranking["score"]
-    pd.testing.assert_series_equal(both.ranking["score"].sort_index(), expected.sort_index(), rtol=1e-5)
+    one, two = (item_draws(each.with_uncertainty).score for each in (fit, other))
+    median = np.median(np.concatenate([one, one, one, two]), 0)
+    score = both.ranking["score"].loc[list(fit.annotations.items)]
+    np.testing.assert_allclose(score, median - median.mean(), atol=0.05)  # a quarter of the other's draws is taken
 
 
 def test_what_has_no_items_or_no_scores_is_refused(fit):

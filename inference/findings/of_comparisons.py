@@ -1,6 +1,9 @@
-"""Comparisons in parts that nothing connects, or of preferences in place of true labels, and ties that few gave."""
+"""Comparisons in parts that nothing connects, or of preferences in place of true labels, and ties that few gave.
 
-from collections.abc import Iterator
+And judges who are compared themselves, and prefer what is their own.
+"""
+
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -18,6 +21,8 @@ LEAD = 6.0  # nats by which preferences explain the annotations better
 MENDED = "preferences are fitted by cp.fit('auto', cp.read(…, preferences=True))"
 SPREAD = 3.0  # standard deviation of the scores of preferences
 MORE = 0.1  # of the label probabilities than twice the share of the annotations
+FEWEST_OWN = 20  # comparisons of a judge's own item
+FAVOUR, ERRORS = 0.1, 2.0  # of the comparisons, and standard errors of it, above what others' judgments let expect
 
 
 @check("items_apart", "crowd", needs={"memory"})
@@ -127,3 +132,90 @@ def ties_that_few_gave(of: Labels) -> Iterator[Said]:
         share=share,
         given=given,
     )
+
+
+@check("prefers_own", "crowd", needs={"workers"})
+def prefers_own(of: Labels) -> Iterator[Said]:
+    """Judges who are compared themselves, as language models are, and name their own item more often than expected.
+
+    Expected is what the other judges name of the same two items, stretched from even, or towards it, as the judge's own
+    judgments of the other items are: an accurate judge among less accurate ones, or a guesser, favours nothing by that.
+    Where the others agree on the other items hardly more than by chance, nothing tells, and nothing is said.
+    """
+    annotations = of.annotations
+    if annotations.sides is None:
+        return
+    items = _by_short_name(annotations.items)
+    own_item = np.array([items.get(_short(name), -1) for name in annotations.workers])
+    for worker in np.flatnonzero(own_item >= 0).tolist():
+        name, found = annotations.workers[worker], _favour(annotations, worker, own_item)
+        if found is None:
+            continue
+        n, share, expected, error = found
+        if n >= FEWEST_OWN and share - expected > max(FAVOUR, ERRORS * error):
+            yield Said(
+                f"worker {name!r} is one of the items, and prefers it: of {n:,.0f} comparisons of it {share:.0%} name "
+                f"it the better one, and {expected:.0%} would by what others say, and the worker of other items",
+                f"leave out the rows in which {name!r} compares itself",
+                {"worker": name, "n": n, "share": share, "expected": expected},
+            )
+
+
+def _short(name: object) -> str:
+    """A name without who offers it: ``openai/GPT-4o`` is ``gpt-4o``."""
+    return str(name).rpartition("/")[2].strip().casefold()
+
+
+def _by_short_name(items: Iterable[object]) -> dict[str, int]:
+    """The place of each item whose short name no other has."""
+    names = [_short(item) for item in items]
+    return {name: place for place, name in enumerate(names) if names.count(name) == 1}
+
+
+def _favour(annotations: Annotations, worker: int, own_item: np.ndarray) -> tuple[float, float, float, float] | None:
+    """The number of a worker's comparisons of its own item, the share that names it, the one expected, and its error.
+
+    What others say of items of their own is left out. Of each pair of items shares are means over tasks, a tie counts
+    half, and the variance is that of yes and no with one more of each. None where the worker, or nobody else, compared
+    the item, or the others agree on no pair.
+    """
+    label, task = np.asarray(annotations.label), np.asarray(annotations.task)
+    given = label < annotations.n_classes
+    who, sides, item = np.asarray(annotations.worker), np.asarray(annotations.sides), own_item[worker]
+    is_own, of_itself = who == worker, (sides[task] == own_item[who][:, None]).any(1)
+    pairs = np.sort(sides, axis=1)
+    _, place = np.unique(pairs, axis=0, return_inverse=True)
+    n_pairs, place = int(place.max()) + 1, place.ravel()
+    one = np.where(pairs[:, 1] == item, pairs[:, 1], pairs[:, 0])  # of a pair with the item it is the one
+    credit = np.array([1.0, 0.0, 0.5])[label[given]]
+    credit = np.where((sides[:, 0] == one)[task[given]], credit, 1 - credit)
+    n, share, variance = np.zeros((3, 2, n_pairs))
+    for by, rows in enumerate((is_own[given], ~(is_own | of_itself)[given])):
+        weights = counts(annotations)[given][rows]
+        total = np.bincount(task[given][rows], weights, annotations.n_tasks)
+        of_task = np.bincount(task[given][rows], weights * credit[rows], annotations.n_tasks) / np.maximum(total, 1e-9)
+        n[by] = np.bincount(place, total > 0, n_pairs)
+        share[by] = np.bincount(place, of_task * (total > 0), n_pairs) / np.maximum(n[by], 1)
+        smooth = (share[by] * n[by] + 1) / (n[by] + 2)
+        variance[by] = smooth * (1 - smooth) / np.maximum(n[by], 1)
+    known = (n > 0).all(0)
+    is_of_item = np.zeros(n_pairs, bool)
+    is_of_item[place[(sides == item).any(1)]] = True
+    own, others = known & is_of_item, known & ~is_of_item
+    if not own.any():
+        return None
+    weight = n[0] * n[1] / np.maximum(n.sum(0), 1)
+    gap = share - 0.5
+    signal, chance = weight * (gap[1] ** 2 - variance[1]), weight * variance[1]  # of what the others say
+    if signal[known].sum() < chance[known].sum():
+        return None
+    spread = max(float(signal[others].sum()), 1e-9)
+    found = float((weight * gap[0] * gap[1])[others].sum()) / spread
+    of_found = float((weight**2 * gap[1] ** 2 * (variance[0] + found**2 * variance[1]))[others].sum()) / spread**2
+    of_slope = 1 / (1 + 1 / max(of_found, 1e-9))  # with a slope of 1, give or take 1, before
+    slope = max(of_slope * (1 + found / max(of_found, 1e-9)), 0.0)
+    expected = np.clip(0.5 + slope * gap[1], 0.0, 1.0)
+    w = weight[own] / weight[own].sum()
+    of_shares = float((w**2 * (variance[0] + slope**2 * variance[1])[own]).sum())
+    error = np.sqrt(of_shares + float(w @ gap[1][own]) ** 2 * of_slope)
+    return float(n[0][own].sum()), float(w @ share[0][own]), float(w @ expected[own]), error

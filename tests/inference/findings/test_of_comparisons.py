@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.inference.findings.of_comparisons import LEAD, SPREAD, _by_preferences
+from crowdppl.inference.findings.of_comparisons import LEAD, SPREAD, _by_preferences, prefers_own
 
 
 def comparisons(*groups, features=None):
@@ -178,3 +178,55 @@ def test_how_much_larger_scores_are_is_known_of_an_average_of_points():
     one = cp.fit("dawid_skene", fit.annotations, progress=False)
     preferred = one.ranking["score"].std() / next(e for e in one.findings if e.code == "preferences").values["larger"]
     assert warning.values["larger"] == pytest.approx(fit.ranking["score"].std() / preferred)
+
+
+class Crowd:
+    """Labels of a crowd of which the check asks the annotations alone."""
+
+    def __init__(self, seed, accuracy, *, own=0.0, is_best=True, n=400, names=("openai/V", "b", "c")):
+        rng = np.random.default_rng(seed)
+        score = np.sort(rng.normal(0, 1.2, 5))[:: -1 if is_best else 1]
+        rows = []
+        for prompt in range(n):
+            left, right = rng.choice(5, 2, replace=False)
+            truth = rng.random() < 1 / (1 + np.exp(score[right] - score[left]))
+            for at, (name, right_share) in enumerate(zip(names, accuracy, strict=True)):
+                said = truth if rng.random() < right_share else not truth
+                if at == 0 and 0 in (left, right) and rng.random() < own:
+                    said = left == 0
+                said = "tie" if rng.random() < 0.05 else "left" if said else "right"
+                rows.append((prompt, "vwxyz"[left], "vwxyz"[right], name, said))
+        frame = pd.DataFrame(rows, columns=["prompt", "left", "right", "worker", "label"])
+        self.annotations = cp.Annotations.from_comparisons(frame, prompt="prompt")
+
+
+@pytest.mark.parametrize("is_best", [True, False])
+def test_a_judge_who_names_its_own_item_is_told(is_best):
+    """Such a judge was the most accurate one, and its item the best, without a word."""
+    for seed in range(3):
+        (finding,) = prefers_own(Crowd(seed, (0.85, 0.85, 0.8), own=1.0, is_best=is_best))
+        assert finding.values["worker"] == "openai/V"
+        assert finding.values["share"] > 0.9
+        assert finding.values["share"] - finding.values["expected"] > 0.1
+        assert "'openai/V' is one of the items" in finding.text
+
+
+def test_what_a_judge_says_of_its_own_item_is_held_against_no_other():
+    names = ("openai/V", "w", "c")  # of whom the second is the item that the first one puts behind its own
+    (finding,) = prefers_own(Crowd(0, (0.85, 0.85, 0.8), own=1.0, names=names))
+    assert finding.values["worker"] == "openai/V"
+
+
+@pytest.mark.parametrize("is_best", [True, False])
+@pytest.mark.parametrize("accuracy", [(0.8, 0.8, 0.8), (0.95, 0.55, 0.55), (0.55, 0.95, 0.9)])
+def test_judges_who_are_more_or_less_accurate_than_others_favour_nothing(accuracy, is_best):
+    for seed in range(10):
+        assert not prefers_own(Crowd(seed, accuracy, is_best=is_best))
+    assert not prefers_own(Crowd(0, (0.85, 0.85, 0.8), own=1.0, names=("a", "b", "c")))  # who are no items
+    assert not prefers_own(Crowd(0, (0.85, 0.85, 0.8), own=1.0, n=25))  # a judge of few comparisons of its own
+
+
+def test_the_verdict_asks_for_care_where_a_judge_prefers_its_own():
+    fit = cp.fit("one_coin", Crowd(0, (0.85, 0.85, 0.8), own=1.0).annotations, progress=False)
+    assert fit.verdict.trust == "with care"
+    assert any("'openai/V' is one of the items" in each for each in fit.verdict.why)

@@ -196,10 +196,11 @@ def _without_warnings(runs: list[dict[str, Any]]) -> list[str]:
 
 
 def _still_learning(runs: list[dict[str, Any]]) -> list[str]:
-    """Return by method, or by way, how many runs were warned of a network that would have learnt on."""
+    """Return by method or way, and epochs, how many runs were warned of a network that would have learnt on."""
     by_method: dict[str, list[bool]] = {}
     for run in runs:
         name = run["cell"].get("method") or run["cell"].get("way") or "all"
+        name += f" after {epochs} epochs" if (epochs := run["cell"].get("epochs")) else ""
         by_method.setdefault(name, []).append(any(LEARNING in said for said in run["warnings"] or ()))
     shares = [f"{name} {sum(are)} of {len(are)}" for name, are in by_method.items() if any(are)]
     return [f"{LEARNING} when the epochs ended: {', '.join(shares)}"] if shares else []

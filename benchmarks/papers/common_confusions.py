@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, TWICE, Cell, Finding, above, mean_sd, percent_right
+from .experiment import FAILS, HOLDS, HOLDS_IF, NOT_TESTED, TWICE, Cell, Finding, above, mean_sd, percent_right, rows_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     import pandas as pd
     from matplotlib.figure import Figure
@@ -106,6 +108,9 @@ def learnt(fitted: Any) -> dict[str, Any]:
 def measured(method: str, fitted: Any, x: Any, y: Any) -> dict[str, Any]:
     """Test accuracy and that of the labels of the annotated tasks, in percent; of a CoNAL what it has learnt too.
 
+    ``rise`` is what the last quarter of the epochs added to the log-posterior, in nats an annotation; None of labels
+    without a likelihood.
+
     Args:
         method: one of :func:`methods`.
         fitted: by :func:`train`.
@@ -115,6 +120,7 @@ def measured(method: str, fitted: Any, x: Any, y: Any) -> dict[str, Any]:
     found = {
         "accuracy": percent_right(fitted.predict_proba(x), y),
         "labels": percent_right(fitted.probabilities, fitted.annotations.gold),
+        "rise": fitted.outcome.facts.get("rise") if hasattr(fitted, "outcome") else None,
     }
     return found | (learnt(fitted) if method in (PUBLISHED, OURS) else {})
 
@@ -175,6 +181,34 @@ def above_in_either(frame: pd.DataFrame, rival: Cell, where: Cell, measure: str 
     if published.verdict == FAILS and ours.verdict == HOLDS:
         return Finding(told, f"{HOLDS_IF} the annotations to a task share one truth")
     return Finding(told, published.verdict)
+
+
+def trained_for(frame: pd.DataFrame, epochs: int | None) -> pd.DataFrame:
+    """Return the rows of cells that name so many epochs; for None those of cells that name none."""
+    if epochs is not None:
+        return rows_of(frame, {"epochs": epochs})
+    return frame[frame["epochs"].isna()] if "epochs" in frame else frame
+
+
+def to_the_end(judge: Callable[[pd.DataFrame], Finding], usual: int, long: int) -> Callable[[pd.DataFrame], Finding]:
+    """Judge networks that were trained for many epochs, and say after them what the verdict is after the usual few."""
+
+    def judged(frame: pd.DataFrame) -> Finding:
+        found = judge(trained_for(frame, long))
+        if found.verdict.startswith(NOT_TESTED):
+            return found
+        before = judge(trained_for(frame, None)).verdict
+        return Finding(f"{found.ours}. After {usual} epochs: {before}", found.verdict)
+
+    return judged
+
+
+def rise_table(frame: pd.DataFrame, usual: int) -> pd.DataFrame:
+    """Return what the last quarter of the epochs added, in nats an annotation: methods × numbers of epochs."""
+    epochs = frame["epochs"].fillna(usual).astype(int) if "epochs" in frame else usual
+    rows = frame.assign(epochs=epochs).dropna(subset=["rise"])
+    table = rows.groupby(["method", "epochs"], sort=False)["rise"].agg(lambda values: mean_sd(values, 3))
+    return table.unstack().fillna("–")
 
 
 def draw_matrices(rows: pd.DataFrame) -> Figure:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .common_confusions import OURS, PAPER, PUBLISHED, TEST_ACCURACY
-from .conal_synthetic import ANNOTATIONS, COMMON, READINGS
+from .common_confusions import OURS, PAPER, PUBLISHED, TEST_ACCURACY, rise_table, to_the_end, trained_for
+from .conal_synthetic import ANNOTATIONS, COMMON, EPOCHS, LONG, READINGS, TO_THE_END, TRAININGS
 from .conal_synthetic import run as run_one
 from .experiment import FAILS, HOLDS, NOT_TESTED, TWICE, Cell, Claim, Experiment, Finding, above, draw_spread, mean_sd
 
@@ -37,15 +37,21 @@ SAYS = {
 
 
 def cells(seeds: int) -> list[Cell]:
-    """A cell for each strength or number of annotations, method and seed."""
+    """A cell for each length of training, strength or number of annotations, method and seed."""
     settings = [*STRENGTHS, *(at for at in NUMBERS if at not in STRENGTHS)]
-    return [{**at, "method": method, "seed": seed} for at in settings for method in METHODS for seed in range(seeds)]
+    return [
+        {**at, "method": method, **training, "seed": seed}
+        for training in TRAININGS
+        for at in settings
+        for method in METHODS
+        for seed in range(seeds)
+    ]
 
 
 def run(common: float, each: int, method: str, seed: int, **sizes: Any) -> dict[str, Any]:
     """Train one network, and measure it on the test tasks and its labels on the annotated ones."""
     found = run_one(READING, method, seed, common_right=common, each=each, **sizes)
-    return {name: found[name] for name in ("accuracy", "labels")}
+    return {name: found[name] for name in ("accuracy", "labels", "rise")}
 
 
 def tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -53,19 +59,24 @@ def tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     if frame.empty:
         return {}
     found = {}
-    for figure, (what, name, settings) in SWEEPS.items():
-        rows = _along(frame, settings)
-        table = rows.groupby(["method", name], sort=False)["accuracy"].agg(mean_sd).unstack()
-        found[f"{figure.capitalize()}, by {what}: test accuracy, %"] = table.reindex(
-            columns=[at[name] for at in settings], fill_value="–"
-        ).fillna("–")
+    for epochs in (LONG, None):
+        for figure, (what, name, settings) in SWEEPS.items():
+            rows = _along(trained_for(frame, epochs), settings)
+            if rows.empty:
+                continue
+            table = rows.groupby(["method", name], sort=False)["accuracy"].agg(mean_sd).unstack()
+            title = f"{figure.capitalize()}, by {what}: test accuracy, % after {epochs or EPOCHS} epochs"
+            found[title] = table.reindex(columns=[at[name] for at in settings], fill_value="–").fillna("–")
+    if "rise" in frame:
+        found["Log-posterior that the last quarter of the epochs added, nats an annotation"] = rise_table(frame, EPOCHS)
     return found
 
 
 def figures(frame: pd.DataFrame) -> dict[str, Figure]:
-    """Test accuracy of every method along each sweep."""
+    """Test accuracy of every method along each sweep, after the long training."""
     from matplotlib.figure import Figure
 
+    frame = trained_for(frame, LONG)
     if frame.empty:
         return {}
     figure = Figure(figsize=(9, 3.6), layout="constrained")
@@ -101,8 +112,8 @@ def _claim(rival: str, figure: str) -> Claim:
         f"CoNAL is above {rival}, {SAYS[figure]}.",
         figure,
         "",
-        lambda frame: _above_along(frame, rival, figure),
-        f"{TWICE} It has to be so at each value of what is varied.",
+        to_the_end(lambda frame: _above_along(frame, rival, figure), EPOCHS, LONG),
+        f"{TWICE} {TO_THE_END} It has to be so at each value of what is varied.",
     )
 
 

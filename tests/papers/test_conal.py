@@ -120,7 +120,37 @@ def test_claims_follow_the_differences_and_name_the_condition(experiment, better
     assert len(experiment.figures(frame)) >= 3
     plt.close("all")
     tables = experiment.tables(frame)
-    assert set(methods()) <= set(tables["Test accuracy, %"].index)
+    first = next(table for title, table in tables.items() if title.startswith("Test accuracy, %"))
+    assert set(methods()) <= set(first.index)
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_synthetic_claims_are_judged_after_the_long_training_and_say_what_the_short_one_gives(trained):
+    """CoNAL is better after one of the two numbers of epochs alone."""
+    cells = conal_synthetic.cells(4)
+    frame = pd.concat(
+        fake([cell for cell in cells if ("epochs" in cell) == long], PUBLISHED if long == trained else "AggNet")
+        for long in (True, False)
+    )
+    claim = next(claim for claim in conal_synthetic.CLAIMS if "above AggNet" in claim.says)
+    finding = claim.judge(frame)
+    assert finding.verdict == ("holds" if trained else "fails")
+    assert finding.ours.endswith(f"After {conal_synthetic.EPOCHS} epochs: {'fails' if trained else 'holds'}")
+    assert claim.judge(frame[frame["epochs"].isna()]).verdict.startswith("not tested")
+    titles = [title for title in conal_synthetic.tables(frame) if title.startswith("Test accuracy")]
+    assert titles == [f"Test accuracy, % after {n} epochs" for n in (conal_synthetic.LONG, conal_synthetic.EPOCHS)]
+
+
+def test_what_the_last_quarter_added_is_in_a_table_by_method_and_number_of_epochs():
+    frame = fake(conal_synthetic.cells(2), None)
+    assert "rise" not in frame
+    frame = frame.assign(
+        rise=[None if m == "DL-MV" else 0.01 if e > 0 else 0.05 for m, e in frame[["method", "epochs"]].values]
+    )
+    table = next(table for title, table in conal_synthetic.tables(frame).items() if "last quarter" in title)
+    assert table.loc[PUBLISHED].tolist() == ["0.050 ± 0.000", "0.010 ± 0.000"]
+    assert list(table.columns) == [conal_synthetic.EPOCHS, conal_synthetic.LONG]
+    assert "DL-MV" not in table.index
 
 
 def test_a_weight_that_does_nothing_does_not_help_and_none_is_chosen_by_what_it_brings():
@@ -193,6 +223,6 @@ def test_a_sweep_holds_only_where_every_setting_does_and_says_which_does_not():
     assert by_figure["figure 4"].judge(worse).verdict == "fails"
     assert by_figure["figure 4"].judge(worse).ours.count("(fails)") == 1
     assert by_figure["figure 5"].judge(worse).verdict == "holds"
-    (strengths, numbers) = conal_sweeps.tables(worse).values()
+    strengths, numbers, *_ = conal_sweeps.tables(worse).values()
     assert list(strengths.columns) == [0.2, 0.5, 0.8]
     assert list(numbers.columns) == [1, 3, 5]

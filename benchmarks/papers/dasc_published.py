@@ -28,24 +28,49 @@ AS_PUBLISHED: dict[str, Any] = {"epochs": 25, "batch_size": 512, "weight_decay":
 """Options of :func:`crowdppl.self_train`, beside the network and its rate."""
 
 
+TASKS, ANNOTATIONS = "tasks", "annotations"
+JUDGED_ON = {"labelme": TASKS, "music": ANNOTATIONS}
+"""Of what a batch has 512, in the runs on which it is judged that DASC is above a method alone."""
+
+
 def cells(seeds: int) -> list[Cell]:
-    """CrowdLayer with the paper's quotas first, then the other methods, then the selections it compares with."""
-    return [
+    """CrowdLayer with the paper's quotas first, then the other methods, then the selections it compares with.
+
+    Batches are of 512 tasks; last the paper's quotas on music with batches of as many tasks as have 512 annotations.
+    """
+    methods = ("crowd_layer", *(method for method in METHODS if method != "crowd_layer"))
+    found: list[Cell] = [
         {"dataset": dataset, "method": method, "way": way, "seed": seed}
         for way in (DASC, *(way for way in SELECTIONS if way != DASC))
-        for method in ("crowd_layer", *(method for method in METHODS if method != "crowd_layer"))
+        for method in methods
         for dataset in DATASETS
+        for seed in range(seeds)
+    ]
+    return found + [
+        {"dataset": "music", "method": method, "way": DASC, "batch": ANNOTATIONS, "seed": seed}
+        for method in methods
         for seed in range(seeds)
     ]
 
 
-def run(dataset: str, method: str, way: str, seed: int) -> list[dict[str, Any]]:
+def run(dataset: str, method: str, way: str, seed: int, batch: str = TASKS) -> list[dict[str, Any]]:
     """Train in rounds; round 0 of any selection is the method alone."""
     from crowdppl import load_dataset
 
     annotations = load_dataset(dataset)
     growth = A_ROUND[dataset] / annotations.n_annotations
-    return by_round(annotations, dataset, method, way, seed, ROUNDS, growth, **AS_PUBLISHED)
+    options = dict(AS_PUBLISHED)
+    if batch == ANNOTATIONS:
+        options["batch_size"] = round(options["batch_size"] * annotations.n_tasks / annotations.n_annotations)
+    return by_round(annotations, dataset, method, way, seed, ROUNDS, growth, **options)
+
+
+def in_batches_of(frame: pd.DataFrame, dataset: str, batch: str) -> pd.DataFrame:
+    """Return the rows of a dataset whose batches are of 512 tasks or of 512 annotations."""
+    if frame.empty:
+        return frame
+    counted = frame["batch"].fillna(TASKS) if "batch" in frame else TASKS
+    return frame[(frame["dataset"] == dataset) & (counted == batch)]
 
 
 def of_way(dataset: str, method: str, way: str) -> dict[str, Any]:
@@ -59,19 +84,25 @@ def tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     import pandas as pd
 
     found = {}
-    for dataset in DATASETS:
+    for dataset, batch, ways in (
+        *((dataset, TASKS, (BASE, *SELECTIONS)) for dataset in DATASETS),
+        ("music", ANNOTATIONS, (BASE, DASC)),
+    ):
+        part = in_batches_of(frame, dataset, batch)
         rows: dict[str, dict[str, str]] = {}
-        for way in (BASE, *SELECTIONS):
+        for way in ways:
             row = {}
             for column, (method, name) in enumerate(METHODS.items()):
                 at = of_way(dataset, method, way)
                 row[f"{name}, paper"] = f"{REPORTED[way][dataset][column]:.1f}"
-                row[f"{name}, ours"] = mean_sd(values(frame, at, "test"))
+                row[f"{name}, ours"] = mean_sd(values(part, at, "test"))
                 if dataset == "labelme":
-                    row[f"{name}, validation"] = mean_sd([v for v in values(frame, at, "valid") if v is not None])
+                    row[f"{name}, validation"] = mean_sd([v for v in values(part, at, "valid") if v is not None])
             rows[way] = row
-        found[f"{dataset}: test accuracy in percent"] = pd.DataFrame.from_dict(rows, "index").rename_axis("way")
-    found["DASC by round: test accuracy in percent"] = by_number(frame, DASC, "test", ROUNDS)
+        title = f"{dataset}, batches of 512 {batch}: test accuracy in percent"
+        found[title] = pd.DataFrame.from_dict(rows, "index").rename_axis("way")
+    of_tasks = pd.concat([in_batches_of(frame, dataset, TASKS) for dataset in DATASETS])
+    found["DASC by round, batches of 512 tasks: test accuracy in percent"] = by_number(of_tasks, DASC, "test", ROUNDS)
     return found
 
 
@@ -80,8 +111,9 @@ def figures(frame: pd.DataFrame) -> dict[str, Figure]:
     return {}
 
 
-def judged(frame: pd.DataFrame, dataset: str, method: str, way: str) -> Finding:
+def judged(frame: pd.DataFrame, dataset: str, method: str, way: str, batch: str = TASKS) -> Finding:
     """By :data:`RULE`, that DASC is above another way."""
+    frame = in_batches_of(frame, dataset, batch)
     found = above(frame, "test", of_way(dataset, method, DASC), of_way(dataset, method, way))
     if found.verdict.startswith(NOT_TESTED):
         return found
@@ -100,12 +132,13 @@ def judged(frame: pd.DataFrame, dataset: str, method: str, way: str) -> Finding:
 def gains(dataset: str, method: str) -> Claim:
     """DASC is above the method alone."""
     column = list(METHODS).index(method)
+    batch = JUDGED_ON[dataset]
     before, after = (REPORTED[way][dataset][column] for way in (BASE, DASC))
     return Claim(
-        f"As published, on {dataset}, DASC raises the test accuracy of {METHODS[method]}.",
+        f"As published, on {dataset}, with batches of 512 {batch}, DASC raises the test accuracy of {METHODS[method]}.",
         "main table",
         f"{after} against {before}",
-        lambda frame: judged(frame, dataset, method, BASE),
+        lambda frame: judged(frame, dataset, method, BASE, batch),
         RULE,
     )
 
@@ -143,13 +176,16 @@ EXPERIMENT = Experiment(
     ),
     needs=DATASETS,
     notes=(
-        "The schedule is the paper's: batches of 512 tasks, 25 epochs a round, weight decay 5e-4, a start on the "
+        "The schedule is the paper's: batches of 512, 25 epochs a round, weight decay 5e-4, a start on the "
         f"shares of the votes (a third of the epochs), and {ROUNDS} rounds, each with {A_ROUND['labelme']:,} more "
         "pseudo-annotations than the one before on labelme; the paper names no number for music, where it is "
         f"{A_ROUND['music']:,}. The network is that of the experiment dasc, one hidden layer of 128 units on the "
         "features at hand with Adam at 1e-3, where the paper trains VGG-16's, so that differences between ways are "
-        "what compares. On music's 700 songs this schedule is 50 steps of Adam a round, too few for the network with "
-        "batch norm: the experiment dasc, with 30 epochs of batches of 64, has a base of 66.4 there. No setting was "
-        "chosen by labels that are known."
+        "what compares. Whether 512 are tasks or annotations is not known here. On labelme they are tasks. On music's "
+        "700 songs that is 50 steps of Adam a round, too few for the network with batch norm: the experiment dasc, "
+        "with 30 epochs of batches of 64, has a base of 66.4 there. With batches of as many songs as have 512 "
+        "annotations it is 150 steps, on which it is judged that DASC raises a method's accuracy: that reading was "
+        "taken after the networks by the other had been seen not to be trained. No setting was chosen by labels that "
+        "are known."
     ),
 )

@@ -88,15 +88,7 @@ def resolve_gold(
     if len(known) and not rows.size:
         number = f"each of the {len(known):,} labels" if len(known) > 1 else "the only label"
         warn(f"{what}: {number} is missing (None, NaN or an empty cell), so that no true label is known")
-    position = tasks.index_of(named.ids)
-    if (unknown := np.flatnonzero(position < 0)).size:
-        value, row = named.ids[int(unknown[0])], int(named.rows_with(int(unknown[0]))[0])
-        more = f" ({unknown.size} such tasks)" if unknown.size > 1 else ""
-        mend = _other_zeros(value, tasks) or "to keep a task that nobody has annotated, list all tasks in tasks=[...]"
-        raise AnnotationError(
-            f"gold, {named.where(row)}: task {value!r} is not among the annotated "
-            f"tasks{type_hint(value, tasks)}{more}{unknown_question(value, tasks)}; {mend}"
-        )
+    position = _positions(named, tasks)
     given = _spelt_as_classes(given, classes)
     class_of = classes.index_of(given.ids)
     if (unknown := np.flatnonzero(class_of < 0)).size:
@@ -111,7 +103,7 @@ def resolve_gold(
         raise AnnotationError(
             f"gold, {named.where(row)}: label {value!r} of task {named.ids[int(named.codes[row])]!r} is "
             f"none of the classes{type_hint(value, classes)}, which are {', '.join(map(repr, classes))}; correct "
-            "it, or read the annotations anew with classes=[...] that include it"
+            f"it, or read the annotations anew with classes=[...] that include it{_of_ratings(value, kind)}"
         )
     index, value_of = position[named.codes[rows]], class_of[given.codes]
     resolved = np.full(len(tasks), -1, np.int32)
@@ -129,6 +121,57 @@ def resolve_gold(
         kind, classes, questions_of(tasks), tasks, index, value_of, lambda at: f"gold, {named.where(int(rows[at]))}"
     )
     return resolved
+
+
+def _of_ratings(value: Any, kind: Kind) -> str:
+    """Say what takes a number between the classes, where they are ordered; nothing of another label."""
+    if not (kind.in_order and isinstance(value, float) and value % 1):
+        return ""
+    return "; means of ratings are no labels, and cp.score(fit, ratings) compares with them"
+
+
+def resolve_ratings(gold: Any, tasks: Ids, classes: Ids) -> np.ndarray | None:
+    """The numbers that tasks are rated with, such as means of several people's ratings, ``(N,)``; NaN where none is.
+
+    Args:
+        gold: as for :func:`resolve_gold`. A task that is in several rows has their mean.
+        tasks: the N tasks.
+        classes: the K classes.
+
+    Returns:
+        None where `gold` has labels: something else than numbers, or classes and whole numbers alone.
+
+    Raises:
+        AnnotationError: a task is unknown.
+    """
+    gold, task, label, where = _table(gold, tasks, classes, "task", "label", QUESTION, "gold", tell=False)
+    named, labels = _columns(gold, task, label, where)
+    known = ~labels.isna().to_numpy(dtype=bool)
+    number = pd.to_numeric(labels[known].astype(object), errors="coerce").to_numpy(dtype=float)
+    is_label = (classes.index_of(labels[known].tolist()) >= 0) | (number == number.round())
+    if not np.isfinite(number).all() or is_label.all():
+        return None
+    position = _positions(named, tasks)[named.codes[known]]
+    n = np.bincount(position, minlength=len(tasks))
+    return np.where(n > 0, np.bincount(position, number, len(tasks)) / np.maximum(n, 1), np.nan)
+
+
+def _positions(named: Column, tasks: Ids) -> np.ndarray:
+    """The position of each task that is named, among the tasks.
+
+    Raises:
+        AnnotationError: one is not among them.
+    """
+    position = tasks.index_of(named.ids)
+    if (unknown := np.flatnonzero(position < 0)).size:
+        value, row = named.ids[int(unknown[0])], int(named.rows_with(int(unknown[0]))[0])
+        more = f" ({unknown.size} such tasks)" if unknown.size > 1 else ""
+        mend = _other_zeros(value, tasks) or "to keep a task that nobody has annotated, list all tasks in tasks=[...]"
+        raise AnnotationError(
+            f"gold, {named.where(row)}: task {value!r} is not among the annotated "
+            f"tasks{type_hint(value, tasks)}{more}{unknown_question(value, tasks)}; {mend}"
+        )
+    return position
 
 
 def _other_zeros(value: Any, tasks: Ids) -> str:

@@ -367,6 +367,35 @@ class Ordered(Kind):
             "spearman": _correlation(midranks(np.round(probabilities @ values, 6)), midranks(gold)),
         }
 
+    def rating_scores(
+        self, probabilities: np.ndarray, ratings: np.ndarray, classes: Sequence[Any]
+    ) -> dict[str, float | np.ndarray]:
+        r"""Return how far labels are from numbers that tasks are rated with, by name.
+
+        With :math:`e_i = \sum_k p_{ik} x_k` the expected value of task i (:meth:`values`) and :math:`r_i` its rating:
+
+        - mae, the mean of :math:`|e_i - r_i|`; NaN where a rating lies outside of the classes' values, which are then
+          on another scale,
+        - spearman, the rank correlation of both, and kendall, Kendall's (1945) :math:`\tau_b`; NaN where one of both
+          does not vary.
+
+        Args:
+            probabilities: of the classes, shape (n, K).
+            ratings: shape (n,).
+            classes: the K classes.
+        """
+        from scipy.stats import kendalltau
+
+        values = self.values(classes)
+        expected = np.round(probabilities @ values, 6)
+        on_scale = values[0] <= ratings.min() and ratings.max() <= values[-1]
+        varies = np.ptp(expected) > 0 and np.ptp(ratings) > 0
+        return {
+            "mae": np.abs(expected - ratings) if on_scale else np.nan,
+            "spearman": _correlation(midranks(expected), midranks(ratings)),
+            "kendall": float(kendalltau(expected, ratings).statistic) if varies else np.nan,
+        }
+
     def shown(self, weights: np.ndarray, most: int) -> np.ndarray:
         """Return the classes with the greatest weights, from the least class to the greatest."""
         return np.sort(super().shown(weights, most))

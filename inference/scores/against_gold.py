@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations, Ids, unknown_name
-from ...data.gold import resolve_gold, resolve_inclusion, right_shares
+from ...data.gold import resolve_gold, resolve_inclusion, resolve_ratings, right_shares
 from ...data.kinds import NOMINAL, Kind
 from ...data.questions import QUESTION, ids_of_index
 from ..densities.probabilities import refuse_others
@@ -115,6 +115,22 @@ def by_question(source: Any, gold: Any = None) -> dict[Any, GoldTasks]:
     if not parts:
         _of_arrays(found.probabilities, found.gold, found.gold_used, kind)
     return parts
+
+
+def ratings_of(source: Any, gold: Any) -> np.ndarray | None:
+    """Numbers that tasks of a fit of ordered classes are rated with, ``(N,)``, NaN where none is; None for labels.
+
+    Args:
+        source: as for :func:`against_gold`.
+        gold: as for :func:`against_gold`.
+
+    Raises:
+        AnnotationError: a task is unknown.
+    """
+    if gold is None or isinstance(gold, Annotations) or not isinstance(source, Posterior):
+        return None
+    annotations = source.annotations
+    return resolve_ratings(gold, annotations.tasks, annotations.classes) if annotations.kind.in_order else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import pandas as pd
 from ...data.arrays import midranks
 from ...data.errors import check_name
 from ...data.questions import QUESTION
-from .against_gold import GoldTasks, against_gold, by_question
+from .against_gold import GoldTasks, against_gold, by_question, ratings_of
 from .calibration import calibration_error
 
 SMALLEST = float(np.finfo(np.float32).tiny)  # posteriors are in single precision, which has nothing below but zero
@@ -43,7 +43,8 @@ def score(source: Any, gold: Any = None, *, by: Literal["question"] | None = Non
 
     Args:
         source: a fit, a stack, a frame of probabilities (tasks × classes), or a mapping of names to these.
-        gold: label by task; None for the gold labels of the annotations.
+        gold: label by task; None for the gold labels of the annotations. Or of ordered classes numbers that are not all
+            whole, such as means of people's ratings.
         by: ``"question"`` for a frame with a row for each question that has gold labels, by its classes: of ordered
             ones, or of two, it has their scores too.
 
@@ -51,8 +52,9 @@ def score(source: Any, gold: Any = None, *, by: Literal["question"] | None = Non
         ``tasks``, how many gold tasks are scored; ``gold_used``, how many are not, because the fit used their gold
         labels; ``accuracy``, ``log_score`` (nats), ``brier``, each with its standard error in ``_se``; ``ece``; with
         two classes ``auc`` and ``auc_se`` (NaN where all gold labels are one class); of ordered classes ``mae``,
-        ``ranked_probability``, ``weighted_kappa`` and ``spearman`` (:meth:`.Ordered.label_scores`). For a mapping a
-        frame with a row for each name.
+        ``ranked_probability``, ``weighted_kappa`` and ``spearman`` (:meth:`.Ordered.label_scores`). By ratings they
+        are ``tasks``, ``gold_used``, ``mae``, ``spearman`` and ``kendall`` (:meth:`.Ordered.rating_scores`). For a
+        mapping a frame with a row for each name.
 
     Raises:
         AnnotationError: there is no gold label to score by, or labels do not fit tasks or classes.
@@ -70,10 +72,10 @@ def score(source: Any, gold: Any = None, *, by: Literal["question"] | None = Non
     if isinstance(source, Mapping):
         if not source:
             raise ValueError("there is nothing to score: the mapping is empty; give {name: fit, …}")
-        rows = {name: scores_of(against_gold(one, gold)) for name, one in source.items()}
+        rows = {name: _scores(one, gold) for name, one in source.items()}
         frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("story")
         return frame.astype({"tasks": int, "gold_used": int})
-    return pd.Series(scores_of(against_gold(source, gold)), name="score")
+    return pd.Series(_scores(source, gold), name="score")
 
 
 def label_confusion(source: Any, gold: Any = None) -> pd.DataFrame:
@@ -132,21 +134,36 @@ def roc(source: Any, gold: Any = None, *, positive: object = None) -> pd.DataFra
     return pd.DataFrame({"threshold": threshold, "false_positive_rate": false, "true_positive_rate": true})
 
 
+def _scores(source: Any, gold: Any) -> dict[str, float | int]:
+    """The scores of one source by name: by gold labels, or by numbers that tasks are rated with."""
+    if (ratings := ratings_of(source, gold)) is None:
+        return scores_of(against_gold(source, gold))
+    rated = np.flatnonzero(~np.isnan(ratings))
+    probabilities = source.probabilities.to_numpy(dtype=float)[rated]
+    kind, classes = source.annotations.kind, list(source.probabilities.columns)
+    return {"tasks": len(rated), "gold_used": 0} | _means(kind.rating_scores(probabilities, ratings[rated], classes))
+
+
+def _means(scores: Mapping[str, float | np.ndarray]) -> dict[str, float]:
+    """Scores by name, those of each task ``(n,)`` as their mean and its standard error."""
+    row = {}
+    for name, values in scores.items():
+        row[name] = float(np.mean(values))
+        row |= {f"{name}_se": standard_error(values)} if isinstance(values, np.ndarray) else {}
+    return row
+
+
 def scores_of(found: GoldTasks) -> dict[str, float | int]:
     """The scores of :func:`score` by name."""
     log = np.log(np.maximum(found.gold_probability, SMALLEST))
     is_gold = np.arange(len(found.classes)) == found.gold[:, None]
     each = {"accuracy": found.right, "log_score": log, "brier": ((found.probabilities - is_gold) ** 2).sum(-1)}
     row: dict[str, float | int] = {"tasks": len(found.gold), "gold_used": found.gold_used}
-    for name, values in each.items():
-        row |= {name: float(values.mean()), f"{name}_se": standard_error(values)}
+    row |= _means(each)
     row["ece"] = calibration_error(found)
     if len(found.classes) == 2:
         row["auc"], row["auc_se"] = _area(found.probabilities[:, 1], found.gold == 1)
-    for name, values in found.kind.label_scores(found.probabilities, found.gold, list(found.classes)).items():
-        row[name] = float(np.mean(values))
-        row |= {f"{name}_se": standard_error(values)} if isinstance(values, np.ndarray) else {}
-    return row
+    return row | _means(found.kind.label_scores(found.probabilities, found.gold, list(found.classes)))
 
 
 def standard_error(values: np.ndarray) -> float:

@@ -6,6 +6,7 @@ import pytest
 from fit_at import fit_at, random_confusions
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn import metrics
 
 from crowdppl import AnnotationError, Annotations, Fit, UnknownNameError
@@ -196,3 +197,57 @@ def test_majority_votes_have_the_accuracy_that_others_measured(real, name, perce
     shares = pd.DataFrame(votes / votes.sum(1, keepdims=True), index=tasks, columns=list(known.classes))
     gold = {t: known.classes[int(g)] for t, g in zip(known.tasks, known.gold, strict=True) if g >= 0 and t in tasks}
     assert 100 * score(shares, gold)["accuracy"] == pytest.approx(percent, abs=0.005)
+
+
+@pytest.fixture(scope="module")
+def rated():
+    """A fit of five ordered classes, and a rating of each task between them."""
+    rng = np.random.default_rng(5)
+    truth = rng.uniform(1, 5, 50)
+    rows = [(f"t{i}", j, int(np.clip(round(truth[i] + rng.normal(0, 0.8)), 1, 5))) for i in range(50) for j in range(5)]
+    annotations = Annotations.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]), ordered=True)
+    fit = fit_at("dawid_skene", annotations, random_confusions(annotations))
+    return fit, pd.Series(truth, index=[f"t{i}" for i in range(50)])
+
+
+def test_labels_of_ordered_classes_are_scored_by_ratings_between_them(rated):
+    fit, ratings = rated
+    asked = ratings.sample(30, random_state=0)
+    found, expected = score(fit, asked), fit.probabilities.loc[asked.index].to_numpy() @ np.arange(1, 6)
+    assert list(found.index) == ["tasks", "gold_used", "mae", "mae_se", "spearman", "kendall"]
+    assert found["tasks"] == 30
+    assert found["mae"] == pytest.approx(np.abs(expected - asked).mean(), abs=1e-5)
+    assert found["spearman"] == pytest.approx(stats.spearmanr(expected, asked).statistic, abs=1e-5)
+    assert found["kendall"] == pytest.approx(stats.kendalltau(expected, asked).statistic, abs=1e-5)
+    pd.testing.assert_series_equal(score({"this": fit}, asked).loc["this"], found, check_names=False)
+
+
+def test_several_ratings_of_a_task_are_their_mean_and_those_of_another_scale_have_no_error(rated):
+    fit, ratings = rated
+    table = pd.DataFrame({"task": [*ratings.index, *ratings.index], "label": [*(ratings - 0.1), *(ratings + 0.1)]})
+    inside = table[table["label"].between(1, 5).groupby(table["task"]).transform("all")]
+    means = inside.groupby("task")["label"].mean()
+    np.testing.assert_allclose(score(fit, inside), score(fit, means), rtol=1e-6)
+    of_hundred = score(fit, 20 * ratings)
+    assert np.isnan(of_hundred["mae"])
+    assert of_hundred["spearman"] == pytest.approx(score(fit, ratings)["spearman"])
+
+
+def test_classes_that_are_halves_are_labels():
+    classes = ["0.5", "1.0", "1.5"]
+    rows = [(i, j, classes[(i + j // 2) % 3]) for i in range(6) for j in range(3)]
+    annotations = Annotations.from_frame(pd.DataFrame(rows, columns=["task", "worker", "label"]), ordered=classes)
+    fit = fit_at("dawid_skene", annotations, random_confusions(annotations))
+    assert "accuracy" in score(fit, {0: "0.5", 1: "1.5"})
+
+
+def test_ratings_are_no_labels_where_classes_have_no_order_and_whole_numbers_are_classes(rated, em):
+    fit, ratings = rated
+    with pytest.raises(AnnotationError, match=r"label 0\.5 of task 0 is none of the classes"):
+        score(em, {0: 0.5})
+    with pytest.raises(AnnotationError, match="label 7 of task 't0' is none of the classes"):
+        score(fit, {"t0": 7})
+    with pytest.raises(AnnotationError, match="task 'nobody' is not among"):
+        score(fit, {"nobody": 2.5})
+    with pytest.raises(AnnotationError, match=r"means of ratings are no labels, and cp\.score"):
+        fit.annotations.with_gold(ratings)

@@ -39,7 +39,8 @@ def main(rows: str = "1e6", new: int = 1000, write: bool = False) -> None:
         "update in a row, each with annotations of its own, whose programs are compiled, as those of the fit of "
         "everything are; the last column has both with what they compile, where the second crowd of dawid_skene finds "
         "the fit's programs compiled by the first. A difference of log-posteriors is that of the update less that of "
-        "the fit of everything, in shares of the tolerance."
+        "the fit of everything, in shares of the tolerance. An update joins the annotations first; the fit of "
+        "everything is given annotations that are joined already."
     )
     if write:
         report.write()

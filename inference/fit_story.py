@@ -495,8 +495,28 @@ ARGUMENTS = [name for name in inspect.signature(fit_story).parameters if name no
 ARGUMENTS += ["checkpoint", "every", "resume"]
 """Of :func:`crowdppl.fit`, which a misspelt option may be."""
 
-OPTIONS_ELSEWHERE = {"warm_start": "warmup", "random_state": "seed", "n_init": "restarts"}
-"""Names of options and arguments elsewhere."""
+OPTIONS_ELSEWHERE = {
+    "lr": "learning_rate",
+    "n_init": "restarts",
+    "n_iter": "max_iterations",
+    "n_restarts": "restarts",
+    "num_chains": "chains",
+    "num_particles": "particles",
+    "num_samples": "draws",
+    "num_steps": "max_iterations",
+    "num_warmup": "warmup",
+    "random_seed": "seed",
+    "random_state": "seed",
+    "rng_key": "seed",
+    "step_size": "learning_rate",
+    "steps": "max_iterations",
+    "target_accept_prob": "target_accept",
+    "tol": "tolerance",
+    "tune": "warmup",
+    "verbose": "progress",
+    "warm_start": "warmup",
+}
+"""Names of options and arguments elsewhere: in NumPyro, PyMC, Optax, scikit-learn and crowd-kit."""
 
 
 def split_options(

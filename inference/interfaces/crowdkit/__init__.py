@@ -12,12 +12,10 @@ import pandas as pd
 
 from crowdppl.data import Annotations
 from crowdppl.inference.fit import fit
+from crowdppl.inference.fit_story import OPTIONS_ELSEWHERE
 from crowdppl.inference.result import Fit
 
 __all__ = ["GLAD", "MACE", "Aggregator", "BradleyTerry", "DawidSkene", "MajorityVote", "OneCoinDawidSkene"]
-
-OURS = {"n_iter": "max_iterations", "tol": "tolerance", "n_restarts": "restarts", "random_state": "seed"}
-"""Options of crowd-kit by what they are called in :func:`crowdppl.fit`."""
 
 
 class Aggregator:
@@ -48,7 +46,7 @@ class Aggregator:
         given: dict[str, Any] = {"n_iter": n_iter, "tol": tol} | options
         shown = bool(given.pop("verbose", False)) | (not given.pop("silent", True))
         self.options: dict[str, Any] = {"progress": shown}
-        self.options |= {OURS.get(name, name): value for name, value in given.items() if value is not None}
+        self.options |= {OPTIONS_ELSEWHERE.get(name, name): value for name, value in given.items() if value is not None}
 
     def fit(self, data: Any, true_labels: pd.Series | None = None) -> Self:
         """Fit the story to a table with the columns task, worker and label, one row for each annotation.

@@ -81,6 +81,11 @@ def test_engines_are_known_by_what_they_are_called_elsewhere(name, engine):
         ("warm_start", "warmup"),
         ("random_state", "seed"),
         ("n_init", "restarts"),
+        ("num_samples", "draws"),
+        ("num_steps", "max_iterations"),
+        ("steps", "max_iterations"),
+        ("step_size", "learning_rate"),
+        ("tune", "warmup"),
     ],
 )
 def test_a_misspelt_argument_of_fit_is_told_from_an_option(name, meant):

@@ -352,6 +352,7 @@ class Fit(Posterior):
         self,
         *,
         log_likelihood: str | None = "task",
+        derived: bool | None = None,
         truth_probability: bool | None = None,
         posterior_predictive: bool | None = None,
         prior: int | None = None,
@@ -364,9 +365,9 @@ class Fit(Posterior):
 
         The groups, of which those that are large are left out where nobody asks for them (see below):
 
-        - posterior: the parameters, and ``truth_probability`` (chain, draw, task, truth), which is
-          :math:`P(z_i = k \mid \theta, y)`. Its attributes say where the draws come from: story,
-          hyperparameters, engine, settings, seed, versions, time and a fingerprint of the data.
+        - posterior: the parameters, what the story derives from them (:attr:`derived`), and ``truth_probability``
+          (chain, draw, task, truth), which is :math:`P(z_i = k \mid \theta, y)`. Its attributes say where the draws
+          come from: story, hyperparameters, engine, settings, seed, versions, time and a fingerprint of the data.
         - sample_stats: of NUTS.
         - log_prior: of each parameter, on its own space.
         - log_likelihood, posterior_predictive, observed_data: by the unit of `log_likelihood`.
@@ -397,8 +398,9 @@ class Fit(Posterior):
 
         Args:
             log_likelihood: ``"task"``, ``"annotation"``, or None for no such group.
-            truth_probability: whether `posterior` has the label probabilities in each draw. None, here and below, is
-                for yes unless that were more than 5 million numbers.
+            derived: whether `posterior` has what the story derives from its parameters, a story's own deterministic
+                sites among it. None, here and below, is for yes unless that were more than 5 million numbers.
+            truth_probability: whether `posterior` has the label probabilities in each draw.
             posterior_predictive: whether to replicate the annotations, once in each draw. A point (EM) has it on
                 request alone.
             prior: number of draws from the prior; 0 for none; by default 1,000, and none for a point, nor for a story
@@ -419,6 +421,7 @@ class Fit(Posterior):
         check_workers(workers, key)
         options: dict[str, Any] = {
             "log_likelihood": log_likelihood,
+            "derived": derived,
             "truth_probability": truth_probability,
             "posterior_predictive": posterior_predictive,
             "prior": prior,

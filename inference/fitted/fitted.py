@@ -380,10 +380,14 @@ class Fitted:
         Raises:
             UnknownNameError: the story derives nothing of that name.
         """
+        return self.derived_arrays(*names).dataset()
+
+    def derived_arrays(self, *names: str) -> NamedArrays:
+        """Draws of derived quantities, as :meth:`derived_draws` has them, without xarray."""
         known = self._derived_dims
         for name in names:
             check_name("derived quantity", name, known)
-        return self._named(self._cut(_derived_draws(self.at_size, names or tuple(known)), leading=2), known).dataset()
+        return self._named(self._cut(_derived_draws(self.at_size, names or tuple(known)), leading=2), known)
 
     def _cut(self, values: Mapping[str, Array], leading: int) -> dict[str, np.ndarray]:
         """Derived quantities of the annotations' own sizes."""
@@ -394,13 +398,27 @@ class Fitted:
         names = self.annotations if self.files is None else self.files.store.names()
         return parameter_arrays(values, dims, names, self.model.hyperparameters)
 
-    @cached_property
+    @property
     def _derived_dims(self) -> Dims:
-        """Dimensions of the derived quantities, found without computing anything."""
+        return self._derived_found[0]
+
+    @property
+    def n_derived(self) -> int:
+        """Numbers that are derived from a draw."""
+        return self._derived_found[1]
+
+    @cached_property
+    def _derived_found(self) -> tuple[Dims, int]:
+        """Dimensions of the derived quantities, and how many numbers they are, found without computing anything."""
         first = {name: np.asarray(value[0, 0]) for name, value in self.draws.items()}
         dims: Dims = {}
-        jax.eval_shape(lambda point: dims.update(derived(self.model, point | self.fixed, self.data)[1]), first)
-        return dims
+
+        def look(point: Parameters) -> Parameters:
+            values, found = derived(self.model, point | self.fixed, self.data)
+            dims.update(found)
+            return values
+
+        return dims, sum(value.size for value in jax.eval_shape(look, first).values())
 
     @cached_property
     def roles(self) -> dict[str, str]:

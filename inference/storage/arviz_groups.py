@@ -163,6 +163,7 @@ def to_groups(
     fitted: Fitted,
     *,
     log_likelihood: str | None = "task",
+    derived: bool | None = False,
     truth_probability: bool | None = None,
     posterior_predictive: bool | None = None,
     prior: int | None = None,
@@ -175,8 +176,9 @@ def to_groups(
         fitted: the story at its draws.
         log_likelihood: the unit, ``"task"`` or ``"annotation"``, of log-likelihood and predictive draws; None for no
             log-likelihood.
-        truth_probability: whether `posterior` has the label probabilities in each draw. None, as of the next two: where
+        derived: whether `posterior` has what the story derives from its parameters. None, as of the next two: where
             that is no more than :data:`AFFORDABLE` numbers.
+        truth_probability: whether `posterior` has the label probabilities in each draw.
         posterior_predictive: whether to replicate the annotations in each draw; by default not at a point.
         prior: number of draws from the prior; 0 for none; by default :data:`PRIOR_DRAWS`, and none at a point or of a
             story that takes something from the annotations.
@@ -199,6 +201,11 @@ def to_groups(
         posterior_predictive = has_draws and draws * rows <= AFFORDABLE and can_be_predicted(fitted, unit)
 
     posterior = fitted.named_arrays
+    if derived is None:
+        derived = draws * fitted.n_derived <= AFFORDABLE
+    if derived and fitted.n_derived:
+        quantities = fitted.derived_arrays()
+        posterior = posterior.with_more(quantities.variables, quantities.coords)
     if truth_probability:
         labels: Variable = (("chain", "draw", "task", "truth"), label_draws(fitted))
         posterior = posterior.with_more({TRUTH_PROBABILITY: labels}, coords_of(annotations, ("task", "truth")))

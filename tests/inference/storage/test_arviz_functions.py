@@ -132,6 +132,16 @@ def test_what_is_large_is_left_out_until_it_is_asked_for(fit, monkeypatch):
     assert "truth_probability" in group(fit.to_idata(truth_probability=True, posterior_predictive=False), "posterior")
 
 
+def test_the_posterior_has_what_the_story_derives_unless_that_is_large(annotations, monkeypatch):
+    fit = cp.fit("hierarchical_dawid_skene", annotations, method="svi", draws=20, max_iterations=50, progress=False)
+    drawn = fit.derived_draws("confusion")["confusion"]
+    np.testing.assert_array_equal(group(fit.idata, "posterior")["confusion"], drawn)
+    assert "confusion" not in group(fit.to_idata(derived=False), "posterior")
+    monkeypatch.setattr("crowdppl.inference.storage.arviz_groups.AFFORDABLE", drawn.size)
+    assert "confusion" not in group(fit.to_idata(), "posterior")  # nor the matrix in common, which is more than that
+    assert "confusion" in group(fit.to_idata(derived=True), "posterior")
+
+
 def test_majority_share_is_the_share_of_the_most_frequent_kind_with_rows_that_count():
     annotations = cp.Annotations.from_counts(np.array([[3, 1], [0, 0], [2, 2]]))
     assert majority_share_of(annotations, np.asarray(annotations.label)).tolist() == [0.75, 0.5]

@@ -205,7 +205,7 @@ def _kind(leaf: Any) -> tuple:
     shape = getattr(leaf, "shape", None)
     if shape is None:
         return (type(leaf),)
-    return shape, str(leaf.dtype), getattr(leaf, "weak_type", False)
+    return shape, leaf.dtype, getattr(leaf, "weak_type", False)
 
 
 def _n_maps() -> int:

@@ -4,7 +4,7 @@ A guide of independent normals without Pyro's handlers.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,7 +16,6 @@ import pyro
 import torch
 from jax import Array
 from pyro import poutine
-from pyro.distributions.transforms import biject_to
 from pyro.infer.autoguide import (
     AutoDelta,
     AutoGuide,
@@ -38,9 +37,9 @@ from ..engines.settings import EMSettings, SVISettings, refuse_unused, unused_by
 from ..engines.svi import OF_TRAINING, by_task, check_losses, facts, guide_of, makes, minibatch_size, without_gaps
 from ..sources.memory import InMemory, in_batches
 from . import module_training
-from .dlpack import to_torch
+from .dlpack import to_jax, to_torch
 from .problem import Problem
-from .program import latents_of, log_posterior_at, marginal_in_pyro
+from .program import REALS, log_posterior_at, many_from_reals, marginal_in_pyro, to_reals
 from .steps import Groups, Stepper, noted, restore, snapshot, went_on
 from .torch_options import TorchOptions, unused_with_optimizer
 
@@ -49,40 +48,27 @@ CHUNK = 100  # steps between two looks at the progress
 
 
 class Normals(nn.Module):
-    r"""A normal for each number of each parameter, on the reals: Pyro's ``AutoNormal``, whose steps and draws it has.
+    r"""A normal for each number of each parameter, on the reals: Pyro's ``AutoNormal`` in two vectors.
 
     .. math:: \theta = T(\mu + \sigma \epsilon), \qquad \epsilon \sim \text{Normal}(0, 1)
 
-    Pyro's runs every site through a stack of handlers, which takes longer than the numbers do.
+    Pyro's runs every site through a stack of handlers and a bijection :math:`T` of its own, which takes longer than the
+    numbers do; here :math:`T` is within the compiled log-density.
 
     Args:
-        supports: of the parameters by site, which have the bijections :math:`T` from the reals.
-        values: of the parameters, where the normals start.
+        reals: of the parameters, where the normals start, ``(D,)``: :func:`.to_reals`.
     """
 
-    def __init__(self, supports: Mapping[str, Any], values: Mapping[str, Tensor]) -> None:
+    def __init__(self, reals: Tensor) -> None:
         super().__init__()
-        self.bijections = {name: biject_to(support) for name, support in supports.items()}
-        reals = [bijection.inv(values[name]).detach().contiguous() for name, bijection in self.bijections.items()]
-        unscaled = math.log(math.expm1(SCALE))  # softplus of it is the scale
-        self.locs = nn.ParameterList([nn.Parameter(real.clone()) for real in reals])
-        self.scales = nn.ParameterList([nn.Parameter(torch.full_like(real, unscaled)) for real in reals])
+        self.loc = nn.Parameter(reals.clone())
+        self.unscaled = nn.Parameter(torch.full_like(reals, math.log(math.expm1(SCALE))))  # softplus of it is the scale
 
-    def draw(self) -> tuple[dict[str, Tensor], Tensor]:
-        """Return one draw by site, and its log-density."""
-        values: dict[str, Tensor] = {}
-        density: Any = -0.5 * math.log(2 * math.pi) * sum(loc.numel() for loc in self.locs)
-        for (name, bijection), loc, unscaled in zip(self.bijections.items(), self.locs, self.scales, strict=True):
-            scale, noise = softplus(unscaled), torch.randn_like(loc)
-            real = loc + scale * noise
-            values[name] = value = bijection(real)
-            density = density - scale.log().sum() - 0.5 * (noise**2).sum()
-            density = density - bijection.log_abs_det_jacobian(real, value).sum()
-        return values, density
-
-    def forward(self, *arguments: object) -> dict[str, Tensor]:
-        """Return one draw, whatever the arguments of the story."""
-        return self.draw()[0]
+    def forward(self) -> tuple[Tensor, Tensor]:
+        """Return one draw on the reals, and its log-density."""
+        scale, noise = softplus(self.unscaled), torch.randn_like(self.loc)
+        density = -0.5 * (noise**2).sum() - scale.log().sum() - 0.5 * math.log(2 * math.pi) * noise.numel()
+        return self.loc + scale * noise, density
 
 
 GUIDES: dict[str, Callable[..., Any]] = {
@@ -145,15 +131,15 @@ def run(
     with pyro.settings.context(module_local_params=True), pyro.get_param_store().scope():
         store = pyro.get_param_store()
         start = {name: to_torch(jnp.asarray(value)).clone() for name, value in values.items()}
-        make, latents = guide_of(settings.guide, GUIDES), latents_of(problem.model, problem.data)
+        make = guide_of(settings.guide, GUIDES)
         if make is Normals:
-            guide: Any = Normals({one.name: one.support for one in latents if not one.is_param}, start)
+            guide: Any = Normals(to_torch(to_reals(problem.model, problem.data, values)))
         else:
             guide = make(program, init_loc_fn=init_to_value(values=start))
         first = next(_batches(problem, source, 0))
         arguments = partial(_arguments, problem)
         with torch.no_grad():
-            guide(*arguments(first))  # finds its sites
+            _draw(guide, arguments(first))  # finds its sites
             at_start = pyro.poutine.condition(program, data=start)
             at_start(*arguments(first))  # and what the story optimises
         for name in store:
@@ -163,7 +149,7 @@ def run(
         n_draws = 1 if is_delta else settings.draws
         if isinstance(guide, AutoLaplaceApproximation):
             guide = guide.laplace_approximation(*arguments(first))
-        draws = _draws(guide, arguments(first), [n for n in names if n not in optimised], n_draws)
+        draws = _draws(problem, guide, arguments(first), [n for n in names if n not in optimised], n_draws)
         fixed = {name: store[name].detach().cpu().numpy() for name in optimised}
     draws, is_point = as_point(draws, is_point=is_delta)
     of_network = solution.facts if has_module else {}
@@ -242,7 +228,8 @@ def _loss(
 def _draw(guide: AutoGuide | Normals, arguments: tuple) -> tuple[dict[str, Tensor], Any]:
     """One draw of a guide by parameter, and its log-density."""
     if isinstance(guide, Normals):
-        return guide.draw()
+        reals, log_density = guide()
+        return {REALS: reals}, log_density
     trace = poutine.trace(guide).get_trace(*arguments)
     sites: Any = {n: s for n, s in trace.nodes.items() if s["type"] == "sample" and not site_is_subsample(s)}
     return {n: s["value"] for n, s in sites.items() if not s["infer"].get("is_auxiliary")}, trace.log_prob_sum()
@@ -301,12 +288,14 @@ def _schedule(n_steps: int) -> Callable[[torch.optim.Optimizer], torch.optim.lr_
     )
 
 
-def _draws(guide: AutoGuide | Normals, arguments: tuple, names: list[str], n_draws: int) -> dict[str, np.ndarray]:
+def _draws(
+    problem: Problem, guide: AutoGuide | Normals, arguments: tuple, names: list[str], n_draws: int
+) -> dict[str, np.ndarray]:
     """Draws of the fitted guide, ``(1, draw, ...)``."""
-    draws: dict[str, list[np.ndarray]] = {name: [] for name in names}
     with torch.no_grad():
-        for _ in range(n_draws):
-            draw: dict[str, Tensor] = guide(*arguments)
-            for name, values in draws.items():
-                values.append(draw[name].cpu().numpy())
-    return {name: np.stack(values)[None] for name, values in draws.items()}
+        if isinstance(guide, Normals):
+            reals = torch.stack([guide()[0] for _ in range(n_draws)])
+            found = many_from_reals(problem.model, problem.data, to_jax(reals))
+            return {name: np.asarray(found[name])[None] for name in names}
+        draws = [guide(*arguments) for _ in range(n_draws)]
+    return {name: np.stack([draw[name].cpu().numpy() for draw in draws])[None] for name in names}

@@ -24,7 +24,9 @@ import pyro
 import torch
 from jax import Array
 from numpyro import handlers
+from numpyro.distributions import biject_to
 from numpyro.distributions import constraints as in_jax
+from numpyro.distributions.transforms import Transform
 from pyro.distributions import TorchDistribution
 from pyro.distributions import constraints as in_torch
 from torch import Tensor, nn
@@ -34,7 +36,7 @@ from ...models import Story, StoryError, find_story
 from ..densities.enumerated import Parameters, Site, density, is_latent, run_enumerated, site_values
 from ..densities.model import Model
 from ..densities.programs import compiled
-from ..densities.sites import placeholder, starting_point, support
+from ..densities.sites import parameter_sites, placeholder, starting_point, support
 from ..sources.memory import InMemory
 from .dlpack import Look, home, to_jax, to_torch
 from .module_classifier import GivenByTorch
@@ -62,6 +64,10 @@ BOUNDED = {
     in_jax.less_than: (in_torch.less_than, ("upper_bound",)),
 }
 """Supports with bounds, by NumPyro's class."""
+
+
+REALS = "(reals)"
+"""The name of all sampled parameters together where they are one vector."""
 
 
 class Latent(NamedTuple):
@@ -181,7 +187,10 @@ def log_posterior_at(
     source: InMemory | None = None,
     chosen: Array | None = None,
 ) -> Tensor:
-    """The factor of :func:`marginal_in_pyro` at parameters by site, without Pyro's handlers, which take longer."""
+    """The factor of :func:`marginal_in_pyro` at parameters by site, without Pyro's handlers, which take longer.
+
+    With :func:`to_reals` of the parameters under ``REALS`` it is their log-density on the reals.
+    """
     run = Run(model if log_prior is None else _with_prior_of_torch(model), annotations, log_prior, None)
     run.values = values
     return log_posterior(run, source, chosen)
@@ -210,11 +219,47 @@ def _log_posterior(about: tuple, arrays: list[Array], *, names: tuple[str, ...])
             annotations = source.take(chosen).replace(population=source.n_tasks)
         if len(arrays) > len(names):
             annotations = annotations.replace(prior=arrays[-1])
-        values = dict(zip(names, arrays, strict=False))
-        return density(model, values, annotations).log_posterior.astype(float)
+        values, log_det = dict(zip(names, arrays, strict=False)), jnp.zeros(())
+        if REALS in values:
+            sampled, log_det = from_reals(model, annotations, values.pop(REALS))
+            values |= sampled
+        return (density(model, values, annotations).log_posterior + log_det).astype(float)
 
     value, slopes = jax.value_and_grad(total)(arrays)
     return value, slopes
+
+
+def from_reals(model: Model, annotations: Annotations, reals: Array) -> tuple[Parameters, Array]:
+    """Return the sampled parameters that a vector ``(D,)`` stands for, and the logarithm of the determinant."""
+    values, log_det, begin = {}, jnp.zeros(()), 0
+    for name, (bijection, shape) in _bijections(model, annotations).items():
+        on_reals = bijection.inverse_shape(shape)
+        end = begin + math.prod(on_reals)
+        real = reals[begin:end].reshape(on_reals)
+        values[name] = bijection(real)
+        log_det += bijection.log_abs_det_jacobian(real, values[name]).sum()
+        begin = end
+    return values, log_det
+
+
+@compiled
+def many_from_reals(model: Model, annotations: Annotations, reals: Array) -> Parameters:
+    """Return the sampled parameters of each of several vectors ``(n, D)``."""
+    return jax.vmap(lambda one: from_reals(model, annotations, one)[0])(reals)
+
+
+@compiled
+def to_reals(model: Model, annotations: Annotations, values: Parameters) -> Array:
+    """Return the vector of the sampled parameters, each unconstrained, in the story's order."""
+    bijections = _bijections(model, annotations)
+    reals = [bijection.inv(values[name]).ravel() for name, (bijection, _) in bijections.items()]
+    return jnp.concatenate([jnp.zeros(0), *reals])  # none where all is optimised
+
+
+def _bijections(model: Model, annotations: Annotations) -> dict[str, tuple[Transform, tuple[int, ...]]]:
+    """Bijections from the reals, and the shapes of their values; made anew in each trace."""
+    sites = {n: site for n, site in parameter_sites(model, annotations).items() if site["type"] == "sample"}
+    return {name: (biject_to(support(site)), jnp.shape(site["value"])) for name, site in sites.items()}
 
 
 @compiled(static=("names",))

@@ -12,6 +12,7 @@ pyro = pytest.importorskip("pyro", reason="the extra pyro is not installed: no p
 import jax
 import jax.numpy as jnp
 from pyro import poutine
+from pyro.distributions.transforms import biject_to
 from pyro.infer import Trace_ELBO, TraceEnum_ELBO
 
 from crowdppl import BradleyTerry, Classifier, Prevalence, SmoothPrevalence, StoryError
@@ -22,7 +23,15 @@ from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.programs import compiled
 from crowdppl.inference.densities.sites import parameter_spec, starting_point
 from crowdppl.inference.torch import in_pyro, marginal_in_pyro
-from crowdppl.inference.torch.program import Truth, select
+from crowdppl.inference.torch.program import (
+    REALS,
+    Truth,
+    latents_of,
+    log_posterior_at,
+    many_from_reals,
+    select,
+    to_reals,
+)
 from crowdppl.models import KNOWN_STORIES, Given
 from crowdppl.models.pyro import STORIES as PLAIN
 
@@ -310,6 +319,25 @@ def test_second_derivatives_of_the_marginal_are_those_of_jax():
         return enumerated.density(model, values | {"prevalence": share}, data).log_posterior
 
     agree(torch.stack(rows), jax.jit(jax.hessian(total))(values["prevalence"]))
+
+
+@pytest.mark.parametrize("option", as_parameters(DEFAULTS))
+def test_the_reals_of_the_default_guide_are_those_of_pyros_own_bijections(option):
+    model, annotations = Model(KNOWN_STORIES[option.story], option.options), option.annotations()
+    data = jax.tree.map(jnp.asarray, annotations)
+    values = {name: torch.tensor(value) for name, value in random_parameters(model, annotations, 1).items()}
+    sampled = {latent.name: biject_to(latent.support) for latent in latents_of(model, data) if not latent.is_param}
+    reals, log_det = [], 0.0
+    for name, bijection in sampled.items():
+        reals.append(bijection.inv(values[name]))
+        log_det += bijection.log_abs_det_jacobian(reals[-1], values[name]).sum()
+    vector = torch.cat([real.flatten() for real in reals])
+    agree(to_reals(model, data, {name: values[name].numpy() for name in sampled}), vector)
+    for name, back in many_from_reals(model, data, vector[None].numpy()).items():
+        agree(back[0], values[name])
+    optimised = {name: value for name, value in values.items() if name not in sampled}
+    ours = log_posterior_at(model, data, {REALS: vector, **optimised})
+    agree(ours, log_posterior_at(model, data, values) + log_det)
 
 
 DRAWN = [Option("glad", {}, ("abstentions",)), Option("dawid_skene", {"shared_error": True}), DEFAULTS[0]]

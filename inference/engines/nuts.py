@@ -289,7 +289,8 @@ def _in_threads(
     program = _of_program(settings)
     states = [_init_chain(model, start, key, program) for key in keys]
     _check_start(np.array([state.potential_energy for state in states]))
-    # Compiled here, as threads do not have this thread's configuration of JAX, such as its precision.
+    # Compiled here, and of an array, as threads do not have this thread's configuration of JAX, such as its precision.
+    start = start._replace(target_accept=jnp.asarray(start.target_accept))
     arguments = (model, start, states[0], jnp.int32(0), program)
     advance_chain = _advance_chain.program(*arguments).lower(*arguments).compile()
     chains = [Chain(state, (), 0) for state in states]

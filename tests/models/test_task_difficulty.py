@@ -19,6 +19,7 @@ from crowdppl.inference.densities.sites import starting_point
 from crowdppl.inference.findings.summary import difficulties
 from crowdppl.models import STORIES, TaskDifficulty, with_shared_error, with_task_difficulty
 from crowdppl.models.parts import shared_error
+from crowdppl.models.parts.subtypes import Subtypes
 from crowdppl.models.parts.task_difficulty import LEVELS
 
 SHARE = np.array([0.4, 0.1, 0.2, 0.3])
@@ -96,7 +97,7 @@ def test_every_storys_annotations_are_tempered_and_at_level_zero_it_is_the_story
     at_zero = log_joint(model, values, annotations)
     np.testing.assert_allclose(at_zero, alone.log_joint, rtol=1e-4, atol=1e-4)
     emission = alone.likelihood.emission
-    if story == "independent_confusion_subtypes":  # its annotations are rows of a subtype
+    if isinstance(emission, Subtypes):  # its annotations are rows of a subtype
         table, weights = np.asarray(emission.table), np.asarray(emission.weights)
         of_row = [tempered(table, d)[annotations.worker, :, :, annotations.label] for d in LEVELS]
         by_task = [logsumexp(summed(np.log(rows), annotations) + np.log(weights), axis=-1) for rows in of_row]

@@ -275,8 +275,9 @@ def label_posterior(annotations, log_prior, draws):
 @pytest.mark.slow
 def test_nuts_keeps_weights_without_a_prior_at_ems_solution(annotations):
     same = {"max_iterations": 150, "tolerance": 1e-5}
-    nuts = fitted(annotations, "nuts", Classifier("logistic"), draws=20, warmup=20, **same)
-    mode = cp.fit("dawid_skene", annotations, classifier="logistic", progress=False, **same)
+    logistic = Classifier("logistic", prior=None)
+    nuts = fitted(annotations, "nuts", logistic, draws=20, warmup=20, **same)
+    mode = cp.fit("dawid_skene", annotations, classifier=logistic, progress=False, **same)
     assert set(nuts.outcome.draws) == {"confusion"}
     for name in ("classifier.linear.kernel", "classifier.linear.bias"):
         np.testing.assert_allclose(nuts.outcome.fixed[name], mode.outcome.fixed[name], rtol=1e-5)

@@ -11,7 +11,7 @@ from ..text_files import first_bytes, suffix_of
 from .verdicts import LARGEST, Log, Verdict, scorer_name
 
 TOOL = "deepeval"
-START = re.compile(rb'\s*\{\s*("testFile"\s*:\s*"[^"]*"\s*,\s*)?"testCases"\s*:\s*\[')
+START = re.compile(rb'\s*\{\s*("testFile"\s*:\s*("[^"]*"|null)\s*,\s*)?"testCases"\s*:\s*\[')
 CASES = ("testCases", "conversationalTestCases")
 
 

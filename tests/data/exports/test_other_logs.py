@@ -200,6 +200,13 @@ def test_deepeval_metrics_are_scorers_and_runs_models(capsys):
         cp.read(LOGS / "deepeval", question="score")
 
 
+def test_a_test_run_of_deepeval_without_a_test_file_is_one(tmp_path, capsys):
+    run = json.loads((LOGS / "deepeval" / "test_run_model-a.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({"testFile": None, **{k: run[k] for k in run if k != "testFile"}}))
+    cp.read(tmp_path / "run.json")
+    assert "1 log of deepeval" in capsys.readouterr().err
+
+
 def test_deepeval_cases_that_cannot_be_used_are_refused(tmp_path):
     with pytest.raises(AnnotationError, match=r"testCases\[0\].*a name"):
         cp.read(write(tmp_path / "run.json", {"testCases": [{}]}))

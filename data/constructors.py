@@ -109,9 +109,9 @@ class Constructors:
                 counts them), take the "first" with a warning that says how many were left out, or raise an "error".
             tidy: make one class of labels that differ by case, blanks, a full stop at the end or quotation marks or
                 asterisks around them alone, such as "yes" and "**Yes.**", spelt as in `classes` or else as most
-                often, and "4" of "Score: 4", "Rating: 4" and "4/5"; without it they are classes of their own, and a
-                warning names them. Names of workers that differ by case or blanks alone, and of tasks that differ by
-                blanks, are one likewise.
+                often, and "4" of "Score: 4", "4/5" and a longer answer with "[[4]]"; without it they are classes of
+                their own, and a warning names them. Names of workers that differ by case or blanks alone, and of tasks
+                that differ by blanks, are one likewise.
             merge: labels that stand for others, such as ``{"Yess": "Yes", "y": "Yes"}``.
             missing: what to do with rows that lack a task, worker, label or count, such as cells that are empty or
                 blank, unless `classes` or `abstain` lists a blank label: "refuse" the table, or "drop" these rows with

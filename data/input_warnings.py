@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .answers import BEFORE, LONGEST, NUMBER, SCALE, label_in
 from .columns import Column
 from .errors import AnnotationError, nearest, warn
 from .id_text import listing
@@ -60,18 +61,6 @@ SCALES = (
     ),
 )  # fmt: skip
 """Words of usual scales from the least to the greatest; those of one level with | between them."""
-
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-SCALE = re.compile(rf"({NUMBER.pattern}) ?(?:/|out of|of) ?(\d+(?:\.\d+)?)")
-"""A number with the largest that it might be: 4/5, 4 out of 5."""
-
-BEFORE = re.compile(
-    r"(?:(?:the|my|final|overall|total) ){0,2}"
-    r"(?:score|rating|grade|label|class|category|answer|verdict|judge?ment|rank)\s*(?:[:=]|is )\s*(?=\S)",
-    re.IGNORECASE,
-)
-"""Words that language models write before a label: "Score: ", "Final answer: "."""
-
 
 FEWER = "tens (label // 10) or truth_classes=['low', 'high'] make fewer classes of them"
 """Advice on many scores, of which most pairs of a class and another are never seen."""
@@ -245,7 +234,7 @@ def tidied(label: Column, wanted: Iterable[Any] = ()) -> Column:
         alone = [code for code in codes if not _stands_in_more(label.ids[code])]
         name = label.ids[max(alone or codes, key=lambda code: uses[code])]
         if isinstance(name, str):
-            name = _tidy(name) if alone or len(codes) == 1 else plain
+            name = _tidy(name) if alone or (len(codes) == 1 and len(name) <= LONGEST) else plain
         tidy[plain] = int(str(plain)) if are_numbers and plain not in spelt else spelt.get(plain, name)
     return label.renamed(tidy[key(name)] for name in label.ids)
 
@@ -379,7 +368,7 @@ def _is_text_or_whole(name: object) -> bool:
 def _stands_in_more(name: object) -> bool:
     """Return whether a label has a word such as "Score:" before it, or a scale after it."""
     text = _unmarked(str(name))
-    return BEFORE.match(text) is not None or SCALE.fullmatch(text) is not None
+    return any(of.match(text) for of in (BEFORE, SCALE)) or label_in(text) not in (None, text)
 
 
 def _tidy(name: str) -> str:
@@ -393,7 +382,9 @@ def _plain(name: str) -> str:
     Language models answer "yes", "Yes.", "**Yes**" and "Answer: yes": of these are left out case, blanks, ".0" after a
     whole number, a full stop, quotation marks and such a word.
     """
-    return _unmarked(BEFORE.sub("", _unmarked(name))).casefold() or name
+    unmarked = _unmarked(name)
+    said = label_in(unmarked)
+    return _unmarked(BEFORE.sub("", unmarked) if said is None else said).casefold() or name
 
 
 def _unmarked(name: str) -> str:

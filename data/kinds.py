@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
+from .answers import label_in
 from .arrays import midranks
 from .columns import Column, Where, encode, row_number
 from .errors import AnnotationError, look_up
@@ -780,8 +781,11 @@ def _correlation(x: np.ndarray, y: np.ndarray) -> float:
 def _refuse_identifiers(label: Column, suggest: Callable[[], str]) -> None:
     distinct, rows = len(label.ids), len(np.asarray(label.codes))
     if distinct > MOST_CLASSES or (rows >= 50 and distinct > rows / 2):
+        first, second = label.ids[:2]
+        said = label_in(first) if isinstance(first, str) else None
+        mend = suggest() if said is None else f" tidy=True takes the label that is said in each, here {said!r}."
         raise AnnotationError(
-            f"{label.title} has {distinct} distinct values in {rows} rows, such as {label.ids[0]!r} and "
-            f"{label.ids[1]!r}: it looks like an identifier, not like labels.{suggest()} "
+            f"{label.title} has {distinct} distinct values in {rows} rows, such as {first!r} and "
+            f"{second!r}: it looks like an identifier, not like labels.{mend} "
             "If these are the classes, list them in classes=[...]"
         )

@@ -27,6 +27,7 @@ class Held:
         classes: all there are; empty for those that annotations have.
         ordered: the classes from the least to the greatest, or those of each question that have an order; empty where
             there is none.
+        tidy: whether labels that differ by slips alone are one, as of language models that answer in free text.
     """
 
     what: str
@@ -38,6 +39,7 @@ class Held:
     abstain: Sequence[Any] = ()
     classes: Sequence[Any] = ()
     ordered: Sequence[Any] | Mapping[Any, Sequence[Any]] = ()
+    tidy: bool = False
 
 
 class Gathered:

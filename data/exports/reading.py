@@ -178,6 +178,8 @@ def read(
       langfuse, and FastChat's judgments of answers (those of pairs are comparisons). Scorers annotate samples; where
       several models are under test, each model's answer is a task. Here `tasks` may be ``"sample"``, ``"answer"`` or
       ``"epoch"``, and `workers` ``"scorer"`` or ``"model"``.
+    - Output of batches of requests to OpenAI, Anthropic and Gemini, a file or several: a request's id is a task, the
+      model a worker, and the label what its answer says, in free text (``Rating: [[8]]``, ``I'd say 4/5``) or in JSON.
 
     Files may be compressed (.gz, .zst, .bz2, .xz). Of a .zip, a folder or a pattern (``"batches/*.csv"``) all files are
     annotators' of one export, or tables in CSV or Parquet with equal columns, which are read as one.
@@ -671,6 +673,7 @@ def _of_held(held: Held, asked: Asked, options: Mapping[str, Any] | None = None)
     if held.abstain:
         abstain = abstentions_of(options.get("abstain"), held.frame["label"].unique())
         options = {**options, "abstain": list(dict.fromkeys([*abstain, *held.abstain]))}
+    options = {"tidy": True, **options} if held.tidy else options
     if options.get("ordered") is None and options.get("classes") is None:
         classes = [label for label in held.classes if label not in abstentions_of(options.get("abstain"))]
         stated = {"ordered": held.ordered, "classes": classes}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column_names import are_criteria, is_name_of, named_for, plain
+from ..column_names import SYSTEMS, are_criteria, is_name_of, named_for, plain, stem
 from ..columns import Where
 from ..comparison_columns import SAID
 from ..errors import AnnotationError
@@ -19,10 +19,11 @@ from ..frames import as_frame, is_frame, read_parquet_table, read_text_table, ro
 from ..id_text import listing
 from ..json_files import JSON, read_json
 from ..text_files import first_bytes, suffix_of
-from .known_columns import NEEDED
+from .known_columns import INFER, NEEDED, Asked
 
 TEXT = (".csv", ".tsv")
 TABLES = (*TEXT, ".parquet")
+FILE = ("_path", "_file", "_place")  # of a record of several files: the file, its name and the place there
 PARQUET, ZIPPED = b"PAR1", b"PK\x03\x04"  # how such files begin; those of Excel are zipped
 
 
@@ -158,30 +159,42 @@ def table_of_files(files: list[Path], separator: str | None, encoding: str | Non
     return frames, where
 
 
-def with_workers_of_files(
-    frames: list[pd.DataFrame], files: list[Path], question: Any
-) -> tuple[list[pd.DataFrame], str]:
-    """Return tables with a column of workers, the files' names, and what is said of it; as they are without any.
+def workers_of_files(frames: list[pd.DataFrame], files: list[Path], asked: Asked) -> list[str]:
+    """Return for each table its worker, the file's name, or its folder's where all files have one name; else none.
 
-    They are tables of a worker each where no column names workers, some have labels, and most tasks stand in several.
+    They are tables of a worker each where no column names workers, or the one that does so, such as "model", has in
+    several files the same of the same task and so names what is judged; where some have labels, and most tasks stand in
+    several.
 
     Args:
         frames: with equal columns.
         files: of each table.
-        question: columns of labels, where a list of them was given.
+        asked: what was asked for.
     """
+    if asked.worker != INFER or asked.columns is not None or len(files) < 2:
+        return []
     names = [file.name[: file.name.lower().rindex(suffix_of(file))] for file in files]
+    if len(set(names)) < len(names):
+        names = [file.parent.name for file in files]
     columns = [str(name) for name in frames[0].columns]
-    tasks = named_for("task", columns)
-    labels = named_for("label", columns) or [name for name in columns if plain(name) in SAID]
-    has_labels = labels or isinstance(question, list | tuple) or are_criteria({*columns} - {*tasks})
-    if named_for("worker", columns) or not tasks or not has_labels or len(files) < 2:
-        return frames, ""
-    tables = pd.concat([frame[tasks[0]].drop_duplicates() for frame in frames]).value_counts()
-    if (tables > 1).mean() <= 0.5 or len(set(names)) < len(names):
-        return frames, ""
-    own = [frame.assign(worker=name) for frame, name in zip(frames, names, strict=True)]
-    return own, f"; each file has one worker, of its name: {listing(names, 5)}"
+    tasks = [asked.task] if asked.task in columns else named_for("task", columns)
+    labels = named_for("label", columns) or [name for name in columns if plain(name) in SAID or name == asked.label]
+    has_labels = labels or isinstance(asked.question, list | tuple) or are_criteria({*columns} - {*tasks})
+    workers = named_for("worker", columns)
+    if not tasks or not has_labels or len(set(names)) < len(names):
+        return []
+    if workers and (len(workers) > 1 or "worker" in workers or not SYSTEMS.fullmatch(stem(workers[0]))):
+        return []
+    keys = [tasks[0], *workers]
+    if not all(set(keys) <= set(frame.columns) for frame in frames):
+        return []
+    tables = pd.concat([frame[keys].astype(str).drop_duplicates() for frame in frames]).value_counts()
+    return names if (tables > 1).mean() > 0.5 else []
+
+
+def of_its_name(names: list[str]) -> str:
+    """Return what is said of files that have one worker each; nothing where there are none."""
+    return f"; each file has one worker, of its name: {listing(names, 5)}" if names else ""
 
 
 def records_of_files(files: list[Path], what: str, encoding: str | None) -> list[dict[str, Any]]:
@@ -202,7 +215,7 @@ def records_of_files(files: list[Path], what: str, encoding: str | None) -> list
         if not isinstance(records, list) or not all(isinstance(record, Mapping) for record in records):
             raise AnnotationError(f"{file}: a list of records, or a record in each line, is needed")
         for number, record in enumerate(records, start=1):
-            found.append({"_file": file.stem, "_place": f"{file.name}, line {number}", **record})
+            found.append({**dict(zip(FILE, (file, file.stem, f"{file.name}, line {number}"), strict=True)), **record})
     return found
 
 

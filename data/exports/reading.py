@@ -69,6 +69,7 @@ from .known_columns import (
 )
 from .llm_judge import ERROR, are_judged_pairs, pairs_judged
 from .opening import (
+    FILE,
     PARQUET,
     TEXT,
     ZIPPED,
@@ -76,12 +77,13 @@ from .opening import (
     as_records,
     files_in,
     is_json,
+    of_its_name,
     records_of_files,
     table_of,
     table_of_files,
     table_of_json,
     unpacked,
-    with_workers_of_files,
+    workers_of_files,
 )
 from .table_tools import (
     compared_annotations,
@@ -182,7 +184,9 @@ def read(
       model a worker, and the label what its answer says, in free text (``Rating: [[8]]``, ``I'd say 4/5``) or in JSON.
 
     Files may be compressed (.gz, .zst, .bz2, .xz). Of a .zip, a folder or a pattern (``"batches/*.csv"``) all files are
-    annotators' of one export, or tables in CSV or Parquet with equal columns, which are read as one.
+    annotators' of one export, or tables in CSV or Parquet with equal columns, which are read as one, as
+    files of JSON Lines are. Files that name no workers, and of which most tasks stand in several, have one worker each,
+    of the file's name.
 
     Args:
         source: a path, a pattern of several, ``"-"`` for standard input, a table in memory, a list of
@@ -391,19 +395,31 @@ def _from_files(files: list[Path], path: Path, asked: Asked) -> tuple[Annotation
         return _of_logs(logs, path, asked, others)
     _refuse_of_logs(path, asked.options)
     if not are_tables(files):
-        held = read_records(records_of_files(files, str(path), asked.encoding), str(path), asked.question, path.stem)
-        if held is None:
-            raise AnnotationError(f"{path}: the files in it are no export of a tool that is known; name one file")
-        return _of_held(held, asked)
+        records = records_of_files(files, str(path), asked.encoding)
+        held = read_records(records, str(path), asked.question, path.stem)
+        return _of_held(held, asked) if held is not None else _of_record_files(records, path, asked)
     _refuse_unused(files[0], first_bytes(files[0], 4096), asked)
     frames, where = table_of_files(files, asked.separator, asked.encoding)
-    said_workers = ""
-    if asked.worker == INFER and asked.columns is None:
-        frames, said_workers = with_workers_of_files(frames, files, asked.question)
+    if names := workers_of_files(frames, files, asked):
+        frames = [frame.assign(worker=name) for frame, name in zip(frames, names, strict=True)]
     is_text = suffix_of(files[0]) in TEXT
     table = Table(pd.concat(frames, ignore_index=True), str(path), where, path if is_text else None)
     annotations, said = _from_table(table, asked)
-    return annotations, said + said_workers if said or not said_workers else f"{path}{said_workers}"
+    return annotations, (said or f"{path}" * bool(names)) + of_its_name(names)
+
+
+def _of_record_files(records: Records, path: Path, asked: Asked) -> tuple[Annotations, str]:
+    """Read the records of several files as those of one, with a worker for each file where none is named in them."""
+    by_file: dict[Path, list[Mapping[str, Any]]] = {}
+    for record in records:
+        by_file.setdefault(record["_path"], []).append(record)
+    own = [[{key: record[key] for key in record if key not in FILE} for record in each] for each in by_file.values()]
+    frames = [pd.DataFrame(flat_records(each, str(file))) for file, each in zip(by_file, own, strict=True)]
+    names = workers_of_files(frames, list(by_file), asked)
+    named = [[{"worker": name} | record for record in each] for name, each in zip(names, own, strict=False)] or own
+    places = [record["_place"] for record in records]
+    annotations, said = _from_json([record for each in named for record in each], path, asked, places)
+    return annotations, (said or f"{path}" * bool(names)) + of_its_name(names)
 
 
 def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
@@ -544,7 +560,7 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
     return _with_said(Annotations(**fields), what, said, said_gold, apart, left_out(frame.columns, used))
 
 
-def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str]:
+def _from_json(content: Any, path: Path, asked: Asked, places: Sequence[str] = ()) -> tuple[Annotations, str]:
     what = str(path)
     if isinstance(content, Mapping):
         if (table := table_of_json(content)) is not None:
@@ -601,7 +617,8 @@ def _from_json(content: Any, path: Path, asked: Asked) -> tuple[Annotations, str
             f"{what}, {place}: {labels!r} is a list of labels, and an annotation has one; tags={field!r} takes each of "
             "them for a question that is answered by yes or no"
         )
-    return _from_table(Table(frame, what, places=places_in(content)), asked)
+    where = places.__getitem__ if len(places) == len(frame) else row_number
+    return _from_table(Table(frame, what, where, places=places_in(content)), asked)
 
 
 def _of_criteria(table: Table, criteria: list[str], asked: Asked) -> tuple[Annotations, str]:

@@ -92,3 +92,22 @@ def test_answers_with_several_fields_have_questions_and_a_line_without_an_id_is_
     write(path, [of_openai("a", "gpt", "yes"), of_openai(None, "gpt", "yes")])
     with pytest.raises(cp.AnnotationError, match="line 2: custom_id is missing"):
         cp.read(path)
+
+
+def test_a_folder_with_a_file_of_json_lines_for_each_judge_is_joined(tmp_path, capsys):
+    for number, judge in enumerate(("gpt", "claude")):
+        rows = [{"id": i, "verdict": "yes" if i > number else "no", "why": "…"} for i in range(6)]
+        write(tmp_path / "named" / f"{judge}.jsonl", rows)
+        write(tmp_path / "by_folder" / judge / "results.jsonl", rows)
+        answers = [{"id": i, "model": model, "score": i + number} for i in range(3) for model in ("small", "large")]
+        write(tmp_path / "of_models" / f"{judge}.jsonl", answers)
+    found = cp.read(tmp_path / "named")
+    assert "each file has one worker, of its name: 'claude', 'gpt'" in capsys.readouterr().err
+    assert labels(found) == labels(cp.read(tmp_path / "by_folder", tell=False))
+    assert labels(found)[1, "claude"] == "no"
+    assert labels(found)[1, "gpt"] == "yes"
+    judged = cp.read(tmp_path / "of_models", tell=False, ordered=True)
+    assert (judged.n_tasks, list(judged.workers)) == (6, ["claude", "gpt"])
+    (tmp_path / "named" / "gpt.jsonl").write_text('{"id": 1, "verdict": null}\n' * 2)
+    with pytest.raises(cp.AnnotationError, match=r"gpt\.jsonl, line 1"):
+        cp.read(tmp_path / "named", worker="id", task="verdict", label="why")

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..answers import fields_in, verdict_in
+from ..answers import SCALE, fields_in, verdict_in
+from ..description import count_text
 from ..errors import AnnotationError
 from ..nested import Records
 from ..text import as_numbers
@@ -52,7 +53,7 @@ def read_batch_output(records: Records, what: str, question: str | None, name: s
     for (place, file, task, model, text), each in zip(answers, fields, strict=True):
         own = of_file.get(file, {}) or models
         if model is None and len(own) != 1:
-            gathered.leave_out("failed request to an unknown model")
+            gathered.leave_out("failed request of an unknown model")
             continue
         worker = model or next(iter(own))
         label = None if text is None else each.get(key) if key and each else verdict_in(text)
@@ -65,13 +66,33 @@ def read_batch_output(records: Records, what: str, question: str | None, name: s
             is_model=True,
         )
     held = gathered.held()
+    _refuse_two_scales(held)
     numbers = as_numbers(label for label in dict.fromkeys(held.frame["label"]) if label != UNREADABLE)
     frame = held.frame.assign(label=[numbers.get(label, label) for label in held.frame["label"]])
     said = held.said + f"; label = what {'each answer says' if key is None else f'the answers have as {key!r}'}"
+    if again := int(held.frame.duplicated(["task", "worker"]).sum()):
+        said += f"; {count_text(again, 'answer')} to a request that its model had answered already kept as repeats"
     if unreadable:
         said += f"; no label {len(unreadable):,} × (a request failed, or its answer says none), first {unreadable[0]}, "
         said += f"an abstention called {UNREADABLE!r}"
     return replace(held, frame=frame, said=said, abstain=(UNREADABLE,) if unreadable else (), tidy=True)
+
+
+def _refuse_two_scales(held: Held) -> None:
+    """Refuse answers such as "4/5" beside "8/10".
+
+    Raises:
+        AnnotationError: there are such; the message has the place of one of each.
+    """
+    first: dict[str, str] = {}
+    for label, place in zip(held.frame["label"], held.places, strict=True):
+        if scale := SCALE.fullmatch(str(label)):
+            first.setdefault(scale[2], f"{place} has {label!r}")
+    if len(first) > 1:
+        raise AnnotationError(
+            f"{held.what}: there are scores out of {' and out of '.join(first)}: {' and '.join(first.values())}; give "
+            "the answers one scale, or read the files of each by themselves"
+        )
 
 
 def _answers(record: Mapping[str, Any], number: int, what: str, name: str) -> Iterator[tuple[str, str, Any, Any, Any]]:

@@ -201,7 +201,7 @@ def records_of_files(files: list[Path], what: str, encoding: str | None) -> list
     """Return the records of all JSON files of several, each with its file's name and its place there.
 
     Raises:
-        AnnotationError: there are none, or one is no list of records.
+        AnnotationError: there are none, or one is no list of records, or has none.
     """
     files = [file for file in files if suffix_of(file) in JSON]
     if not files:
@@ -214,6 +214,8 @@ def records_of_files(files: list[Path], what: str, encoding: str | None) -> list
         records = read_json(file, encoding)
         if not isinstance(records, list) or not all(isinstance(record, Mapping) for record in records):
             raise AnnotationError(f"{file}: a list of records, or a record in each line, is needed")
+        if not records:
+            raise AnnotationError(f"{file}: there is no record in it; leave the file out, or write it anew")
         for number, record in enumerate(records, start=1):
             found.append({**dict(zip(FILE, (file, file.stem, f"{file.name}, line {number}"), strict=True)), **record})
     return found

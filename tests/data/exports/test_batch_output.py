@@ -94,6 +94,20 @@ def test_answers_with_several_fields_have_questions_and_a_line_without_an_id_is_
         cp.read(path)
 
 
+def test_scores_on_two_scales_and_a_batch_that_failed_are_refused_and_answers_given_again_are_said(tmp_path, capsys):
+    path = write(tmp_path / "out.jsonl", [of_openai("a", "gpt", "I'd say 4/5"), of_openai("b", "gpt", "Score: 8/10")])
+    with pytest.raises(
+        cp.AnnotationError, match="out of 5 and out of 10: line 1 has '4/5' and line 2 has '8/10'; give"
+    ):
+        cp.read(path)
+    write(path, [{"custom_id": task, "response": None, "error": {"code": "batch_expired"}} for task in "ab"])
+    with pytest.raises(cp.AnnotationError, match=r"no annotation \(2 failed requests of an unknown model left out"):
+        cp.read(path)
+    write(path, [of_openai("a", "gpt", text) for text in ("yes", "no", "yes")])
+    assert cp.read(path).n_annotations == 3
+    assert "2 answers to a request that its model had answered already kept as repeats" in capsys.readouterr().err
+
+
 def test_a_folder_with_a_file_of_json_lines_for_each_judge_is_joined(tmp_path, capsys):
     for number, judge in enumerate(("gpt", "claude")):
         rows = [{"id": i, "verdict": "yes" if i > number else "no", "why": "…"} for i in range(6)]
@@ -111,3 +125,6 @@ def test_a_folder_with_a_file_of_json_lines_for_each_judge_is_joined(tmp_path, c
     (tmp_path / "named" / "gpt.jsonl").write_text('{"id": 1, "verdict": null}\n' * 2)
     with pytest.raises(cp.AnnotationError, match=r"gpt\.jsonl, line 1"):
         cp.read(tmp_path / "named", worker="id", task="verdict", label="why")
+    (tmp_path / "named" / "gpt.jsonl").write_text("")
+    with pytest.raises(cp.AnnotationError, match=r"gpt\.jsonl: there is no record in it; leave the file out"):
+        cp.read(tmp_path / "named")

@@ -114,7 +114,8 @@ def labels_at_mode(of: Fitted) -> Iterator[Said]:
     per_parameter = thin_at_mode(of)
     if per_parameter is None:
         return
-    in_memory = "sweeps=15 averages them, method='svi' draws the parameters, and 'auto' is less sure"
+    at_once = " without a batch_size" * (of.settings.get("batch_size") is not None)
+    in_memory = f"sweeps=15{at_once} averages them, method='svi' draws the parameters, and 'auto' is less sure"
     of_files = "method='svi' draws the parameters; 'auto', and sweeps=15, which averages them, read all into memory"
     yield Said(
         f"with {per_parameter:.1f} annotations for each parameter the data do not tell the parameters well, and label "

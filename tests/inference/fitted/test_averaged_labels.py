@@ -196,6 +196,17 @@ def test_where_parameters_are_more_than_annotations_labels_are_averaged_as_far_a
     assert fit.verdict.trust != "yes"
 
 
+def test_minibatches_are_told_that_sweeps_need_all_tasks_at_once():
+    annotations = thin(n_tasks=40, n_workers=10, n_classes=12)
+    features = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+    minibatches = {"classifier": "logistic", "batch_size": 16, "epochs": 1}
+    fit = fitted("dawid_skene", annotations.replace(features=features), **minibatches)
+    (finding,) = (each for each in fit.findings if each.code == "labels_at_mode")
+    assert "sweeps=15 without a batch_size" in finding.remedy
+    with pytest.raises(ValueError, match="leave it out, or a batch_size"):
+        fitted("dawid_skene", annotations.replace(features=features), sweeps=15, **minibatches)
+
+
 @pytest.mark.parametrize("method", ["em", "svi"])
 def test_thin_data_are_as_surely_labelled_from_files_as_in_memory(tmp_path, method):
     """Nine levels by eight workers: labels at one point of the parameters would be surer by a fifth.

@@ -21,6 +21,7 @@ from ..densities.sites import parameter_names
 from ..densities.sweeps import FEW_ROWS, swept_from
 from . import by_batch
 from .fitted import Fitted, label_posteriors
+from .misled import told_label
 
 THIN = 30  # annotations for each free parameter, from which on labels at the mode are as sure as the average
 
@@ -46,7 +47,7 @@ def averaged_labels(fitted: Fitted, at_mode: np.ndarray) -> AveragedLabels | Non
         at_mode: its label probabilities there, ``(N, K)``.
     """
     sweeps = fitted.settings.get("sweeps")
-    if sweeps == 0:
+    if sweeps == 0 or all_told(fitted):
         return None
     seen = fitted.at_size
     per_parameter = float(counts(fitted.annotations).sum()) / max(n_free(fitted, seen.annotations), 1)
@@ -93,8 +94,8 @@ def averaged_from_files(fitted: Fitted) -> Fitted:
 def thin_at_mode(fitted: Fitted) -> float | None:
     """Return how many annotations there are for each parameter where they are few and labels are those at the mode.
 
-    None for other fits. It is for data of so many annotations, or so much work, that labels are averaged only where
-    sweeps are asked for.
+    None for other fits, and for one that was told all labels. It is for data of so many annotations, or so much work,
+    that labels are averaged only where sweeps are asked for.
     """
     if (
         fitted.method != "em"
@@ -102,12 +103,18 @@ def thin_at_mode(fitted: Fitted) -> float | None:
         or "sweeps" in fitted.outcome.facts
         or has_parts(fitted.model)
         or fitted.model.has_network
+        or all_told(fitted)
     ):
         return None
     files = fitted.files
     seen = fitted.at_size.annotations if files is None else files.like
     per_parameter = fitted.whole.n_annotations / max(n_free(fitted, seen), 1)
     return per_parameter if per_parameter < THIN else None
+
+
+def all_told(fitted: Fitted) -> bool:
+    """Return whether a fit in memory was told the label of each task, so that none is left to be sure of."""
+    return fitted.files is None and bool((told_label(fitted.annotations) >= 0).all())
 
 
 def n_free(fitted: Fitted, seen: Annotations) -> int:

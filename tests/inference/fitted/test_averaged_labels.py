@@ -133,10 +133,11 @@ def test_every_story_averages_its_labels(case):
 
 def test_gold_labels_that_a_fit_is_given_stay():
     annotations, _ = cp.simulate("dawid_skene", **CROWD)
-    wrong = annotations.replace(gold=(np.asarray(annotations.gold) + 1) % annotations.n_classes)
-    fit = fitted("dawid_skene", wrong, gold=True)
+    told = (np.asarray(annotations.gold) + 1) % annotations.n_classes  # against the annotations
+    told[-1] = -1  # one label is left, for which others are averaged at all
+    fit = fitted("dawid_skene", annotations.replace(gold=told), gold=True)
     assert fit.outcome.facts["sweeps"]
-    np.testing.assert_array_equal(fit.posterior.argmax(-1), wrong.gold)
+    np.testing.assert_array_equal(fit.posterior.argmax(-1)[:-1], told[:-1])
 
 
 def test_sweeps_of_a_scan_are_refused_and_none_are_taken_as_what_it_has(tmp_path):
@@ -194,6 +195,19 @@ def test_where_parameters_are_more_than_annotations_labels_are_averaged_as_far_a
     (finding,) = (each for each in fit.findings if each.code == "labels_at_mode")
     assert finding.severity == "warning"
     assert fit.verdict.trust != "yes"
+
+
+def test_where_all_labels_are_told_none_is_averaged_or_said_to_be_too_sure(monkeypatch):
+    annotations = thin(n_tasks=40, n_workers=10, n_classes=12)
+    labels = np.random.default_rng(0).integers(12, size=40)
+    for told in (labels, np.where(np.arange(40) == 39, -1, labels)):
+        known = annotations.replace(gold=told)
+        facts = fitted("dawid_skene", known, gold=True).outcome.facts
+        assert ("sweeps" in facts) == (told is not labels)
+        with monkeypatch.context() as few:
+            few.setattr(sweeps, "WORK", 0)
+            codes = {each.code for each in fitted("dawid_skene", known, gold=True).findings}
+            assert ("labels_at_mode" in codes) == (told is not labels)
 
 
 def test_minibatches_are_told_that_sweeps_need_all_tasks_at_once():

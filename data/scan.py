@@ -408,7 +408,7 @@ def _file(path: Origin, columns: dict[str, str]) -> File:
         if (kind := kind_of(schema.field(name).type)) not in KINDS[role]:
             raise AnnotationError(
                 f"{path}, column {name!r}: its values are of type {kind}; for {role}= {' or '.join(KINDS[role])} are "
-                "needed: convert the column first"
+                f"needed: {_converted(path, name) if 'text' in KINDS[role] else 'convert the column first'}"
             )
     types = {role: schema.field(name).type for role, name in columns.items()}
     stamp = path.stamp()
@@ -417,6 +417,16 @@ def _file(path: Origin, columns: dict[str, str]) -> File:
     if footer is None:
         return File(path, *stamp, path.n_rows(), 0, types, None)
     return File(path, *stamp, footer.num_rows, footer.num_row_groups, types, _bounds(footer, columns.get("task")))
+
+
+def _converted(path: Origin, column: str) -> str:
+    """Return the advice on a column of another type: as text, in which different values stay different."""
+    if not isinstance(path, ParquetFile):
+        return "convert the column to text first"
+    name, file = '"' + column.replace('"', '""') + '"', str(path).replace("'", "''")
+    query = f"SELECT * REPLACE (CAST({name} AS VARCHAR) AS {name}) FROM '{file}'"
+    quoted = repr(query) if '"""' in query else f'"""{query}"""'
+    return f"as text it is cp.scan(duckdb.sql({quoted}), …), for which no file is written"
 
 
 def _bounds(footer: pq.FileMetaData, task: str | None) -> tuple[tuple[Any, Any], ...] | None:

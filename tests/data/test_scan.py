@@ -1,5 +1,7 @@
 """Parquet files that stay on the disk: what a scan says of them, and how they are coded, sorted and cut."""
 
+import datetime
+import decimal
 import errno
 import gc
 import json
@@ -315,6 +317,32 @@ def test_a_later_file_without_a_column_or_of_another_kind_is_named(tmp_path):
     written(tmp_path, task=pd.Timestamp("2024-02-29"))
     with pytest.raises(cp.AnnotationError, match=r"b\.parquet, column 'task'.*timestamp.*whole numbers or text"):
         cp.scan(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("column", "of_number"),
+    [
+        ("worker", float),
+        ("worker", lambda number: number % 2 == 0),
+        ("worker", lambda number: bytes([number % 3, 200])),
+        ('task\'s "day"', lambda number: datetime.date(2024, 1, 1) + datetime.timedelta(days=number)),
+        ("task", lambda number: decimal.Decimal(number) / 4),
+        ("label", lambda number: datetime.date(2024, 1, 1 + number % 2)),
+    ],
+)
+def test_the_advice_on_a_column_of_another_type_can_be_followed_to_the_letter(tmp_path, column, of_number):
+    role = column.split("'")[0]
+    frame = table(100).rename(columns={role: column})
+    frame[column] = [of_number(number) for number in range(100)]
+    frame.to_parquet(tmp_path / "it's.parquet")
+    with pytest.raises(cp.AnnotationError, match="whole numbers or text") as refused:
+        cp.scan(tmp_path / "it's.parquet", **{role: column})
+    advice = re.search(r"cp\.scan\((duckdb\..*), …\), for which", str(refused.value))
+    scanned = cp.scan(eval(advice[1], {"duckdb": duckdb}), **{role: column})
+    store = open_store(scanned)
+    assert store.n_annotations == 100
+    sizes = {"task": store.n_tasks, "worker": len(store.workers), "label": len(store.classes)}
+    assert sizes[role] == frame[column].nunique()
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ FILES = {
     "ranking.png": "scores of the items that were compared",
     "questions.csv": "agreement, doubtful labels and classes of each question",
     "totals.csv": "total score over the questions, or number of tags, of each task",
-    "comparison.csv": "how well each story predicts held-out annotations, and its weight",
+    "comparison.csv": "the weight of each story, and of a comparison how well it predicts held-out annotations",
     "posterior.nc": "posterior and log-likelihood, for arviz.from_netcdf",
     "weights.safetensors": "weights of the classifier",
     "manifest.json": "story, options and checksums; crowdppl report reads the folder, and crowdppl.load_fit in Python",

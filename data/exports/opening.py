@@ -3,7 +3,7 @@
 import json
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pandas as pd
 from ..column_names import SYSTEMS, are_criteria, is_name_of, named_for, plain, stem
 from ..columns import Where
 from ..comparison_columns import SAID
+from ..description import count_text
 from ..errors import AnnotationError
 from ..frames import as_frame, is_frame, read_parquet_table, read_text_table, row_and_line, take_column
 from ..id_text import listing
@@ -195,6 +196,14 @@ def workers_of_files(frames: list[pd.DataFrame], files: list[Path], asked: Asked
 def of_its_name(names: list[str]) -> str:
     """Return what is said of files that have one worker each; nothing where there are none."""
     return f"; each file has one worker, of its name: {listing(names, 5)}" if names else ""
+
+
+def files_left_out(files: Collection[Path], read: Collection[Path]) -> str:
+    """Return what is said of the files of a folder that were not read; nothing where all were."""
+    names = [file.name for file in files if file not in read]
+    return (
+        f"; {count_text(len(names), 'other file')} left out: {listing(list(dict.fromkeys(names)), 3)}" if names else ""
+    )
 
 
 def records_of_files(files: list[Path], what: str, encoding: str | None) -> list[dict[str, Any]]:

@@ -50,6 +50,7 @@ from .eval_logs import NO_ANSWER, is_log, read_logs
 from .gathered import Held
 from .harness_logs import is_beside
 from .json_tools import criteria_table, read_mapping, read_records
+from .judged_pairs import JudgedPairs, are_judged_pairs, pairs_judged
 from .known_columns import (
     INFER,
     Asked,
@@ -67,7 +68,6 @@ from .known_columns import (
     with_rows_of_answers,
     with_task_of_questions,
 )
-from .llm_judge import ERROR, are_judged_pairs, pairs_judged
 from .opening import (
     FILE,
     PARQUET,
@@ -76,6 +76,7 @@ from .opening import (
     are_tables,
     as_records,
     files_in,
+    files_left_out,
     is_json,
     of_its_name,
     records_of_files,
@@ -396,8 +397,13 @@ def _from_files(files: list[Path], path: Path, asked: Asked) -> tuple[Annotation
     _refuse_of_logs(path, asked.options)
     if not are_tables(files):
         records = records_of_files(files, str(path), asked.encoding)
+        if _may_be_judged(asked):
+            judged = {record["_path"] for record in records if are_judged_pairs(record)}
+            records = [record for record in records if not judged or record["_path"] in judged]
         held = read_records(records, str(path), asked.question, path.stem)
-        return _of_held(held, asked) if held is not None else _of_record_files(records, path, asked)
+        annotations, said = _of_held(held, asked) if held is not None else _of_record_files(records, path, asked)
+        unread = files_left_out(files, {record["_path"] for record in records})
+        return annotations, (said or f"{path}" * bool(unread)) + unread
     _refuse_unused(files[0], first_bytes(files[0], 4096), asked)
     frames, where = table_of_files(files, asked.separator, asked.encoding)
     if names := workers_of_files(frames, files, asked):
@@ -428,8 +434,8 @@ def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
     what, question = table.what, asked.question
     if asked.tags is not None:
         return _tagged(table, asked.tags, asked)
-    if asked.comparisons is not False and not asked.named and are_judged_pairs(frame.columns):
-        return _of_judged_pairs(table, asked)
+    if _may_be_judged(asked) and (pairs := pairs_judged(frame, what, table.where)) is not None:
+        return _of_judged_pairs(pairs, what, asked)
     may_compare = asked.comparisons is not False
     if may_compare and "label" not in asked.named and (drawn := with_drawn_sides(frame)) is not frame:
         annotations, said = _from_table(replace(table, frame=drawn), asked)
@@ -452,14 +458,19 @@ def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
     return annotations, said and said + not_compared(frame, asked)
 
 
-def _of_judged_pairs(table: Table, asked: Asked) -> tuple[Annotations, str]:
-    """Read pairs that were judged in both orders, with a row for each order."""
-    frame, told = pairs_judged(table.frame, table.what)
-    if (frame["winner"] == ERROR).any():
-        abstain = dict.fromkeys([*abstentions_of(asked.options.get("abstain")), ERROR])
+def _may_be_judged(asked: Asked) -> bool:
+    """Return whether judgments of pairs are read as their tool means them: where nothing is said of their columns."""
+    return asked.comparisons is not False and not asked.named and not asked.meaning
+
+
+def _of_judged_pairs(pairs: JudgedPairs, what: str, asked: Asked) -> tuple[Annotations, str]:
+    """Read judgments of pairs by a known tool, with a row for each order that was shown."""
+    if (pairs.frame["winner"] == pairs.abstain).any():
+        abstain = dict.fromkeys([*abstentions_of(asked.options.get("abstain")), pairs.abstain])
         asked = replace(asked, options={**asked.options, "abstain": list(abstain)})
-    annotations, said = _from_table(Table(frame, table.what), replace(asked, comparisons=True))
-    return annotations, f"{said}; {told}"
+    annotations, said = _from_table(Table(pairs.frame, what), replace(asked, comparisons=True))
+    annotations = annotations.replace(**OF_DRAWN_SIDES) if pairs.drawn else annotations
+    return annotations, f"{said}; {pairs.said}"
 
 
 def _tagged(table: Table, tags: str, asked: Asked) -> tuple[Annotations, str]:

@@ -360,22 +360,6 @@ def same_comparisons(one: cp.Annotations, other: cp.Annotations) -> bool:
     return one.to_frame().equals(other.to_frame()) and one.pairs.equals(other.pairs)
 
 
-def test_alpaca_eval_compares_generators_on_instructions_by_preferences_that_are_real_numbers():
-    table = pd.DataFrame({"instruction": [f"do {i}" for i in range(8)], "output_1": [*"abcdefgh"]})
-    table = table.assign(output_2=[*"ijklmnop"], generator_1="base", generator_2=["m", "n"] * 4, annotator="gpt4")
-    found = cp.read(table.assign(preference=[1.0, 2.0] * 4), tell=False)
-    assert list(found.items) == ["base", "m", "n"]
-    with pytest.raises(cp.AnnotationError, match=r"'preference'.*row 1.*1\.5.*round\(\).*meaning="):
-        cp.read(table.assign(preference=[1.0, 1.5] * 4), tell=False)
-    weighted = table.assign(preference=[1.02, 1.97] * 4)
-    with pytest.raises(cp.AnnotationError, match=r"row 0.*1\.02.*round\(\)"):
-        cp.read(weighted, tell=False)
-    pd.testing.assert_frame_equal(
-        cp.read(weighted.assign(preference=weighted["preference"].round()), tell=False).to_frame(), found.to_frame()
-    )
-    assert "tie" in cp.read(table.assign(preference=[1.0, 1.5] * 4), meaning={1.5: "tie"}, tell=False).classes
-
-
 def test_the_column_of_the_chosen_answer_compares_both():
     rng = np.random.default_rng(0)
     sides = ["response_a", "response_b"]

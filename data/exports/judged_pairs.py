@@ -1,6 +1,7 @@
-"""Judgments of pairs of answers as comparisons: those of FastChat's llm_judge and annotations of AlpacaEval."""
+"""Judgments of pairs of answers as comparisons: of FastChat's llm_judge, AlpacaEval and Arena-Hard."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +9,15 @@ import numpy as np
 import pandas as pd
 
 from ..columns import Where
+from ..comparisons import Words
 from ..description import count_text
 from ..errors import AnnotationError
+from ..kinds import SIDES as CLASSES
 from .llm_judge import TOOL, is_judge, turn_name
 
 FASTCHAT = ("question_id", "model_1", "model_2", "judge", "g1_winner", "g2_winner")
 SCORES_OF_PAIR = ("m1_score", "m2_score")  # of pairs whose winner has the higher score of two single judgments
+ARENA = ("model", "judge", "games")
 ALPACA = ("instruction", "output_1", "output_2", "generator_1", "generator_2", "annotator", "preference")
 
 ERROR = "error"
@@ -28,6 +32,10 @@ EXCHANGED = {"left": "right", "right": "left"}
 FIRST, SECOND, TIES = 1, 2, (1.5, 0)  # preferences of AlpacaEval, whose older versions write a tie as 0
 ALONE = "comparison of an item with itself"
 SURE = 0.05  # how far a preference may be from 1 or 2 without doubt
+
+
+VERDICTS = Words(("a", "b"))  # A>>B, A>B, A=B and the like
+BASELINE = "baseline"
 
 
 @dataclass(frozen=True)
@@ -131,8 +139,52 @@ def _alpaca(table: pd.DataFrame, what: str, where: Where) -> JudgedPairs | None:
     return JudgedPairs(frame[apart], said, UNREADABLE, drawn=True)
 
 
+def _arena(table: pd.DataFrame, what: str, where: Where) -> JudgedPairs | None:
+    """A row for each game of a model with the baseline; None of other games.
+
+    The baseline's answer is A in the first game and B in the second. A game that failed is an abstention.
+    """
+    key = next((name for name in ("uid", "question_id") if name in table), None)
+    if key is None or not all(isinstance(games, list) for games in table["games"]):
+        return None
+    several = "category" in table and table["category"].nunique() > 1  # each may have a baseline of its own
+    rows, left_out, strong, unnamed = [], Counter[str](), 0, dict[str, None]()
+    for place, record in enumerate(table.to_dict("records")):
+        model, baseline = str(record["model"]), record.get("baseline")
+        if not isinstance(baseline, str):
+            baseline = f"{BASELINE} of {record['category']}" if several else BASELINE
+            unnamed[baseline] = None
+        if model == baseline or not record["games"]:
+            left_out[ALONE if model == baseline else "judgment without games"] += 1
+            continue
+        for number, game in enumerate(record["games"]):
+            score = game.get("score") if isinstance(game, Mapping) else None
+            side = VERDICTS.side(score) if isinstance(score, str) else None
+            if score is not None and side is None:
+                raise AnnotationError(
+                    f"{what}, {where(place)}: the score of games[{number}] is {score!r}; expected A>>B, A>B, A=B, B>A "
+                    "or B>>A, or null where the judge came to no verdict"
+                )
+            strong += score is not None and (">>" in score or "<<" in score)
+            sides = (baseline, model) if number % 2 == 0 else (model, baseline)
+            rows.append((record[key], *sides, str(record["judge"]), UNREADABLE if side is None else CLASSES[side]))
+    if not rows:
+        raise AnnotationError(f"{what}: there is no game of two models; each judgment needs games with their scores")
+    frame = pd.DataFrame(rows, columns=["prompt_id", "model_a", "model_b", "judge", "winner"])
+    said = "judgments of Arena-Hard, in both orders (the baseline is A in the first game and B in the second)"
+    if unnamed:
+        said += f"; the files do not name the baseline, here {' and '.join(map(repr, unnamed))}"
+    if strong:
+        said += f"; {strong:,} × A>>B or B>>A of {len(rows):,} is A>B or B>A, as comparisons have no strength"
+    if n := int((frame["winner"] == UNREADABLE).sum()):
+        said += f"; no verdict {n:,} ×, an abstention called {UNREADABLE!r}"
+    said += "".join(f"; {count_text(n, kind)} left out" for kind, n in left_out.items())
+    return JudgedPairs(frame, said, UNREADABLE)
+
+
 READERS: tuple[tuple[tuple[str, ...], Callable[[pd.DataFrame, str, Where], JudgedPairs | None]], ...] = (
     (FASTCHAT, _fastchat),
     (ALPACA, _alpaca),
+    (ARENA, _arena),
 )
 """By columns that a tool's judgments of pairs have, what reads them."""

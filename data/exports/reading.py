@@ -600,6 +600,9 @@ def _from_json(content: Any, path: Path, asked: Asked, places: Sequence[str] = (
         return _of_held(held, asked)
     if not content:
         raise AnnotationError(f"{what}: the list is empty; a record for each annotation is needed")
+    if are_judged_pairs(content[0]) and _may_be_judged(asked):
+        where = places.__getitem__ if places else row_number
+        return _from_table(Table(pd.DataFrame(content), what, where), asked)
     lines = suffix_of(path) in LINES
     content = with_sides(content)
     nested = by_worker_and_criterion(content, lambda n: f"{f'line {n + 1}' if lines else f'record {n}'} of {path.name}")
@@ -611,10 +614,9 @@ def _from_json(content: Any, path: Path, asked: Asked, places: Sequence[str] = (
         return counted
     if (field := field_of_results(content)) is not None:
         content = [{"labels" if name == field else name: value for name, value in each.items()} for each in content]
-    of_pairs = are_judged_pairs(content[0])
     questions = asked.question if isinstance(asked.question, list | tuple) else ()
     named = [*parts_of(asked.task), *asked.roles.values(), *questions]
-    frame = pd.DataFrame(content if of_pairs else flat_records(content, what, named))
+    frame = pd.DataFrame(flat_records(content, what, named))
     no_label = asked.label == INFER and not any(is_name_of(str(name), "label") for name in frame.columns)
     if no_label and (several := labels_in_lists(content)) is not None:
         place, field, labels = several

@@ -11,31 +11,50 @@ from ..errors import AnnotationError
 from ..nested import Records
 from ..text import as_numbers
 from .gathered import Gathered, Held, chosen_question
+from .opening import FILE
 
 UNREADABLE = "unreadable"
 """The abstention of a request that failed, or of an answer in which no label is said."""
 
 TASKS = ("custom_id", "key")  # what names a request
+ANSWERS = {"response", "result"}
+ASKED = ("body", "params", "request")  # of OpenAI, Anthropic and Gemini
+OF_REQUESTS = {*TASKS, *ASKED, "method", "url"}
 
 
-def is_batch_output(record: Mapping[str, Any]) -> bool:
-    """Return whether a record is a line of the output of a batch."""
-    return ("custom_id" in record and bool({"response", "result"} & record.keys())) or (
-        "key" in record and isinstance(record.get("response"), Mapping) and "candidates" in record["response"]
-    )
+def is_of_batch(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is a line of the output of a batch, or a request."""
+    response = record.get("response")
+    of_gemini = isinstance(response, Mapping) and "candidates" in response
+    return ("custom_id" in record and bool(ANSWERS & record.keys())) or of_gemini or _is_request(record)
+
+
+def _is_request(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is a request to a model, which has no answer yet."""
+    return record.keys() - {*FILE} <= OF_REQUESTS and any(isinstance(record.get(name), Mapping) for name in ASKED)
 
 
 def read_batch_output(records: Records, what: str, question: str | None, name: str) -> Held:
     """Return the labels in the answers of a batch, or several: a task is a request's own id, a worker a model.
+
+    Requests beside them are left out.
 
     Where two files have a model's answers to the same tasks, as to two prompts, the file is part of the worker's name.
     A request that failed is an abstention, and so is an answer in which no label is said, or several that differ. An
     answer that is a dictionary in JSON with several labels has questions, of which `question` is read.
 
     Raises:
-        AnnotationError: a line has no id, there are several questions and none is named, or no label at all.
+        AnnotationError: a line has no id, there are several questions and none is named, no label at all, or there are
+            requests alone.
     """
-    answers = [answer for number, record in enumerate(records) for answer in _answers(record, number, what, name)]
+    lines = [(number, record) for number, record in enumerate(records) if not _is_request(record)]
+    requests = len(records) - len(lines)
+    if not lines:
+        raise AnnotationError(
+            f"{what} has requests to a model, {requests:,} of them, and no answers; read the output of the batch, "
+            f"whose lines have {' or '.join(map(repr, sorted(ANSWERS)))} beside custom_id or key"
+        )
+    answers = [answer for number, record in lines for answer in _answers(record, number, what, name)]
     files: dict[tuple[Any, str], set[str]] = {}
     of_file: dict[str, dict[str, None]] = {}
     for _, file, task, model, _ in answers:
@@ -49,6 +68,8 @@ def read_batch_output(records: Records, what: str, question: str | None, name: s
     asks = question is not None or any(len(each) > 1 for each in fields)
     key = chosen_question(question, list(keys), what) if asks else None
     gathered = Gathered(f"{what}: output of a batch of requests", key)
+    for _ in range(requests):
+        gathered.leave_out("request without an answer")
     unreadable = []
     for (place, file, task, model, text), each in zip(answers, fields, strict=True):
         own = of_file.get(file, {}) or models
@@ -100,7 +121,9 @@ def _answers(record: Mapping[str, Any], number: int, what: str, name: str) -> It
     place = str(record.get("_place") or f"line {number + 1}")
     task = next((record[key] for key in TASKS if record.get(key) is not None), None)
     if task is None:
-        raise AnnotationError(f"{what}, {place}: custom_id is missing; a line of a batch's output has the request's")
+        raise AnnotationError(
+            f"{what}, {place}: custom_id is missing; a line of a batch's output has the request's (or key, of Gemini)"
+        )
     common = place, str(record.get("_file") or name), task
     outer = record.get("response") or record.get("result") or {}
     body = outer.get("body") or outer.get("message") or outer

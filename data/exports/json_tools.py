@@ -11,7 +11,7 @@ from ..errors import AnnotationError, warn
 from ..id_text import listing
 from ..nested import Records
 from ..text import as_numbers
-from .batch_output import is_batch_output, read_batch_output
+from .batch_output import is_of_batch, read_batch_output
 from .gathered import Gathered, Held, chosen_question
 
 NAMED = 5  # keys of feedback that an error lists
@@ -355,7 +355,7 @@ def task_answers(text: Any, place: str) -> Iterable[tuple[str, Any]]:
 
 
 READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], Callable[[Records, str, str | None, str], Held]], ...] = (
-    (is_batch_output, read_batch_output),
+    (is_of_batch, read_batch_output),
     (_is_langsmith, _langsmith),
     (_is_label_studio, _label_studio),
     (_is_labelbox, _labelbox),

@@ -34,6 +34,15 @@ def of_gemini(task, model, text):
     return {"key": task, "response": {"candidates": [{"content": {"parts": parts}}], "modelVersion": model}}
 
 
+MESSAGES = [{"role": "user", "content": "Rate it."}]
+REQUESTS = {
+    "openai": {"custom_id": "q1", "method": "POST", "url": "…", "body": {"model": "gpt", "messages": MESSAGES}},
+    "anthropic": {"custom_id": "q1", "params": {"model": "claude", "max_tokens": 9, "messages": MESSAGES}},
+    "gemini": {"key": "q1", "request": {"contents": [{"parts": [{"text": "Rate it."}]}]}},
+    "vertex": {"request": {"contents": [{"parts": [{"text": "Rate it."}]}]}},
+}
+
+
 def write(path, records):
     path.parent.mkdir(exist_ok=True, parents=True)
     path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
@@ -128,3 +137,24 @@ def test_a_folder_with_a_file_of_json_lines_for_each_judge_is_joined(tmp_path, c
     (tmp_path / "named" / "gpt.jsonl").write_text("")
     with pytest.raises(cp.AnnotationError, match=r"gpt\.jsonl: there is no record in it; leave the file out"):
         cp.read(tmp_path / "named")
+
+
+@pytest.mark.parametrize("of", REQUESTS)
+def test_requests_without_answers_are_refused_and_those_beside_answers_left_out(tmp_path, capsys, of):
+    path = write(tmp_path / "batch" / "input.jsonl", [REQUESTS[of]] * 3)
+    with pytest.raises(
+        cp.AnnotationError, match=r"input\.jsonl has requests to a model, 3 of them, and no answers; read"
+    ):
+        cp.read(path)
+    (tmp_path / "input.json").write_text(json.dumps({"requests": [REQUESTS[of]]}))
+    with pytest.raises(cp.AnnotationError, match="requests to a model, 1 of them"):
+        cp.read(tmp_path / "input.json")
+    write(tmp_path / "batch" / "output.jsonl", [of_openai("q1", "gpt", "yes"), of_openai("q2", "gpt", "no")])
+    assert labels(cp.read(tmp_path / "batch")) == {("q1", "gpt"): "yes", ("q2", "gpt"): "no"}
+    assert "3 requests without an answer left out" in capsys.readouterr().err
+
+
+def test_answers_of_gemini_without_the_requests_keys_are_refused_with_what_is_missing(tmp_path):
+    line = {name: value for name, value in of_gemini("q1", "gemini", "yes").items() if name != "key"}
+    with pytest.raises(cp.AnnotationError, match=r"line 1: custom_id is missing.*or key, of Gemini"):
+        cp.read(write(tmp_path / "output.jsonl", [line | {"request": {}, "status": ""}]))

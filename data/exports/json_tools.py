@@ -58,6 +58,24 @@ def _langsmith(records: Records, what: str, question: str | None, name: str) -> 
     )
 
 
+def _has_means_of_langsmith(record: Mapping[str, Any]) -> bool:
+    return isinstance(record.get("feedback_stats"), Mapping) and "feedback" not in record
+
+
+def _means_of_langsmith(records: Records, what: str, question: str | None, name: str) -> Held:
+    """Refuse runs with means of feedback.
+
+    Raises:
+        AnnotationError: always; the message has the code that gets each feedback.
+    """
+    keys = list(dict.fromkeys(str(key) for record in records for key in record.get("feedback_stats") or {}))
+    raise AnnotationError(
+        f"{what} has runs of LangSmith with means of feedback ({listing(keys, NAMED)}), and a row for each feedback is "
+        "needed: cp.read([{'task': str(each.run_id), 'worker': each.key, 'label': each.score} for each in "
+        "langsmith.Client().list_feedback(run_ids=[run['id'] for run in runs]) if each.score is not None])"
+    )
+
+
 def _is_label_studio(record: Mapping[str, Any]) -> bool:
     made = record.get("predictions")
     if isinstance(made, list) and made and all(isinstance(each, Mapping) and "result" in each for each in made):
@@ -357,6 +375,7 @@ def task_answers(text: Any, place: str) -> Iterable[tuple[str, Any]]:
 READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], Callable[[Records, str, str | None, str], Held]], ...] = (
     (is_of_batch, read_batch_output),
     (_is_langsmith, _langsmith),
+    (_has_means_of_langsmith, _means_of_langsmith),
     (_is_label_studio, _label_studio),
     (_is_labelbox, _labelbox),
     (_is_ground_truth, _ground_truth),

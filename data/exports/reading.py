@@ -93,6 +93,8 @@ from .table_tools import (
     is_question,
     not_compared,
     read_tool_table,
+    refuse_metrics,
+    scores_of_evaluators,
     without_import_rows,
 )
 
@@ -508,6 +510,11 @@ def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
         )
     if form := _form_roles(frame, what, asked):
         return _form(frame, form, what, asked)
+    if not asked.named and asked.columns is None and (scores := scores_of_evaluators(frame)) is not None:
+        annotations, said = _of_rows(Table(scores, what), replace(asked, task=scores.columns[0], columns="workers"))
+        return annotations, said + left_out(frame.columns, scores.columns)
+    if not asked.named and asked.columns is None:
+        refuse_metrics(frame, what)
     frame = frame if asked.named else with_rows_of_answers(frame)
     may_be_grid = not asked.named and asked.columns is None and asked.question is None
     if may_be_grid and (grid := by_worker_and_question(frame, abstentions_of(asked.options.get("abstain")))):

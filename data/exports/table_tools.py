@@ -15,12 +15,13 @@ import pandas as pd
 from ..abstentions import abstentions_of
 from ..annotations import Annotations
 from ..arrays import groups_sharing
-from ..column_names import NAMES, missing_column, plain, stem
+from ..column_names import NAMES, missing_column, named_for, plain, stem
 from ..columns import row_number
 from ..comparison_columns import find_comparison_columns, needed_comparison_columns, two_sides
 from ..comparisons import BOTH_BAD, OWN, ComparisonColumns, comparison_fields
 from ..description import count_text
 from ..errors import AnnotationError
+from ..id_text import listing
 from ..text import convert_text
 from ..wide import MOST_VALUES, Wide, hashed, shares, tells_rows
 from .gathered import Gathered, Held, chosen_question
@@ -37,6 +38,12 @@ PEOPLE = ("email", "emailaddress", "responseid", "name")
 """Names that forms give to who filled in a row, beside the names of workers."""
 ROLES = ("task", "worker", "label", "question")
 TURN = "turn"  # of a conversation, as in the human judgments of MT-bench
+OF_LANGSMITH, FEEDBACK = {"example_id", "execution_time"}, "feedback."
+"""Columns of a table of an experiment of LangSmith, and how those of its evaluators begin."""
+
+OF_RAGAS = ({"user_input", "response"}, {"question", "answer", "contexts"})
+"""Columns of RAGAS's results beside its metrics: those of today, and those of before version 0.2."""
+
 OTHERS = ("columns", "outer")
 """Options that say that a table is something else."""
 
@@ -293,6 +300,35 @@ def _of_one_scale(table: pd.DataFrame) -> tuple[str, ...]:
     alike = [name for name, values in found.items() if shares(values, name, found)]
     scales = groups_sharing([found[name] for name in alike])
     return tuple(alike[at] for at in max(scales, key=len, default=[]))
+
+
+def scores_of_evaluators(table: pd.DataFrame) -> pd.DataFrame | None:
+    """Return the examples and the evaluators' scores of an experiment of LangSmith; None of another table."""
+    names = [name for name in map(str, table.columns) if name.startswith(FEEDBACK)]
+    return table[["example_id", *names]] if names and set(table.columns) >= OF_LANGSMITH else None
+
+
+def refuse_metrics(table: pd.DataFrame, what: str) -> None:
+    """Refuse results of RAGAS, whose metrics are real numbers from 0 to 1, of no worker.
+
+    Raises:
+        AnnotationError: they are such; the message has the code that makes classes of them.
+    """
+    of_ragas = next((names for names in OF_RAGAS if names <= set(table.columns)), None)
+    if of_ragas is None or named_for("worker", list(table.columns)):
+        return
+    numbers = {str(name): pd.to_numeric(table[name], errors="coerce") for name in table if name not in of_ragas}
+    metrics = [name for name, each in numbers.items() if each.between(0, 1).any() and not (each > 1).any()]
+    if not any((numbers[name] % 1 > 0).any() for name in metrics):
+        return
+    task = min(of_ragas & {"user_input", "question"})
+    levels = f"table[[{task!r}]].join((table[{metrics}] * 4).round())"
+    raise AnnotationError(
+        f"{what} has results of RAGAS: scores from 0 to 1 in {listing(metrics, len(metrics))}, and annotations are "
+        "classes. Make steps of them, such as 0 to 4, of one judge whose metrics are questions: "
+        f"cp.read({levels}.assign(worker='JUDGE'), task={task!r}, question={metrics}); put the tables of several "
+        "judges, each with its name, below each other by pd.concat"
+    )
 
 
 def comparison_roles(table: pd.DataFrame, what: str, asked: Asked) -> ComparisonColumns | None:

@@ -1,0 +1,76 @@
+"""Tables of evaluators' scores: experiments of LangSmith, and results of RAGAS."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+
+FEEDBACK = {"feedback.correct": [1, 0, 1, 1, 0, 1], "feedback.concise": [1, 0, 0, 1, np.nan, 1]}
+
+
+def experiment(feedback):
+    examples = [f"e{number}" for number in range(6)]
+    table = pd.DataFrame({"inputs.question": examples, "outputs.answer": ["1", "0"] * 3, "error": None})
+    return table.assign(**feedback, execution_time=0.5, example_id=examples, id=[f"run {name}" for name in examples])
+
+
+def test_evaluators_of_an_experiment_of_langsmith_are_the_workers_and_no_other_column_is(tmp_path, capsys):
+    table = experiment(FEEDBACK)
+    table.to_csv(tmp_path / "experiment.csv", index=False)
+    for source in (table, tmp_path / "experiment.csv"):
+        found = cp.read(source)
+        assert list(found.workers) == [*FEEDBACK]
+        assert found.to_frame().groupby("worker")["label"].agg(list).to_dict() == {
+            name: [score for score in scores if score == score] for name, scores in FEEDBACK.items()
+        }
+        assert list(found.tasks) == list(table["example_id"])
+        assert "left out: 'inputs.question', 'outputs.answer', 'error'" in capsys.readouterr().err
+
+
+def test_a_fraction_of_an_evaluator_of_langsmith_is_refused_with_its_column_and_row(tmp_path):
+    table = experiment({**FEEDBACK, "feedback.helpful": [0, 0.5, 1, 0.5, 1, 1]})
+    table.to_csv(tmp_path / "experiment.csv", index=False)
+    with pytest.raises(cp.AnnotationError, match=r"column 'feedback\.helpful', row 1: '0\.5' is a fraction"):
+        cp.read(tmp_path / "experiment.csv")
+
+
+class Client:
+    """LangSmith's, of two evaluators who gave feedback on each run."""
+
+    def list_feedback(self, run_ids):
+        given = [("correct", 1.0), ("concise", 0.0), ("comment", None)]
+        names = ("run_id", "key", "score")
+        rows = [dict(zip(names, (run, *each), strict=True)) for run in run_ids for each in given]
+        return [type("Feedback", (), row) for row in rows]
+
+
+def test_means_of_feedback_of_langsmith_are_refused_with_the_code_that_gets_each(tmp_path):
+    runs = [{"id": f"r{number}", "feedback_stats": {"correct": {"n": 2, "avg": 0.5}}} for number in range(3)]
+    path = tmp_path / "runs.jsonl"
+    path.write_text("\n".join(map(json.dumps, runs)))
+    with pytest.raises(cp.AnnotationError, match=r"means of feedback \('correct'\).*cp\.read") as refused:
+        cp.read(path)
+    code = str(refused.value)
+    known = {"cp": cp, "runs": runs, "langsmith": type("module", (), {"Client": Client})}
+    found = eval(code[code.index("cp.read(") :], known)
+    assert (list(found.workers), list(found.tasks)) == (["correct", "concise"], ["r0", "r1", "r2"])
+
+
+@pytest.mark.parametrize("names", [("user_input", "response", "contexts"), ("question", "answer", "contexts")])
+def test_results_of_ragas_are_refused_with_the_code_that_makes_classes_of_all_metrics(tmp_path, names):
+    texts = {name: [f"{name} {number}" for number in range(4)] for name in names}
+    metrics = {"faithfulness": [0.9, 0.1, 1.0, 0.52], "context_recall": [0.0, 1.0, 1.0, np.nan]}
+    table = pd.DataFrame(texts | metrics)
+    table.to_csv(tmp_path / "ragas.csv", index=False)
+    for source in (table, tmp_path / "ragas.csv"):
+        with pytest.raises(cp.AnnotationError, match="0 to 1 in 'faithfulness', 'context_recall', and") as refused:
+            cp.read(source)
+        code = str(refused.value)
+        found = eval(code[code.index("cp.read(") : code.index("; put the tables")], {"cp": cp, "table": table})
+        assert list(found.questions) == [*metrics]
+        labels = found.to_frame().groupby("question")["label"].agg(list).to_dict()
+        assert labels == {"faithfulness": [4, 0, 4, 2], "context_recall": [0, 4, 4]}
+    assert cp.read(table.assign(worker="j"), label="context_recall", task=names[0], missing="drop").n_annotations == 3

@@ -103,7 +103,7 @@ def resolve_gold(
         raise AnnotationError(
             f"gold, {named.where(row)}: label {value!r} of task {named.ids[int(named.codes[row])]!r} is "
             f"none of the classes{type_hint(value, classes)}, which are {', '.join(map(repr, classes))}; correct "
-            f"it, or read the annotations anew with classes=[...] that include it{_of_ratings(value, kind)}"
+            f"it, or read the annotations anew with classes=[...] that include it{_of_ratings(value, classes, kind)}"
         )
     index, value_of = position[named.codes[rows]], class_of[given.codes]
     resolved = np.full(len(tasks), -1, np.int32)
@@ -123,11 +123,20 @@ def resolve_gold(
     return resolved
 
 
-def _of_ratings(value: Any, kind: Kind) -> str:
-    """Say what takes a number between the classes, where they are ordered; nothing of another label."""
-    if not (kind.in_order and isinstance(value, float) and value % 1):
+def _of_ratings(value: Any, classes: Ids, kind: Kind) -> str:
+    """Say what takes a number between the classes, or on another scale, where they are ordered; nothing of another."""
+    if not kind.in_order or isinstance(value, bool) or not isinstance(value, int | float):
         return ""
-    return "; means of ratings are no labels, and cp.score(fit, ratings) compares with them"
+    if value % 1:
+        return "; means of ratings are no labels, and cp.score(fit, ratings) compares with them"
+    numbers = [name for name in classes if isinstance(name, int | float)]
+    if len(numbers) < len(classes):
+        return ""
+    first, last = numbers[0], numbers[-1]
+    return (
+        f"; where these are ratings on another scale, such as 0 to 100, rescale all to that of the classes, and "
+        f"cp.score(fit, ratings) compares with them: {first} + rating * {last - first} / 100"
+    )
 
 
 def resolve_ratings(gold: Any, tasks: Ids, classes: Ids) -> np.ndarray | None:

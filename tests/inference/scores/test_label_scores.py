@@ -233,6 +233,17 @@ def test_several_ratings_of_a_task_are_their_mean_and_those_of_another_scale_hav
     assert of_hundred["spearman"] == pytest.approx(score(fit, ratings)["spearman"])
 
 
+def test_whole_numbers_on_another_scale_are_refused_with_what_rescales_them(rated):
+    fit, ratings = rated
+    hundred = ((ratings - 1) * 25).round().astype(int)
+    with pytest.raises(AnnotationError, match="rescale all to that of the classes") as refused:
+        score(fit, hundred)
+    rescaled = {
+        task: eval(str(refused.value).rpartition(": ")[2], {"rating": int(hundred[task])}) for task in hundred.index
+    }
+    assert score(fit, rescaled)["mae"] == pytest.approx(score(fit, ratings)["mae"], abs=0.02)  # half a step of 100
+
+
 def test_classes_that_are_halves_are_labels():
     classes = ["0.5", "1.0", "1.5"]
     rows = [(i, j, classes[(i + j // 2) % 3]) for i in range(6) for j in range(3)]

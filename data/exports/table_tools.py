@@ -322,12 +322,11 @@ def refuse_metrics(table: pd.DataFrame, what: str) -> None:
     if not any((numbers[name] % 1 > 0).any() for name in metrics):
         return
     task = min(of_ragas & {"user_input", "question"})
-    levels = f"table[[{task!r}]].join((table[{metrics}] * 4).round())"
     raise AnnotationError(
         f"{what} has results of RAGAS: scores from 0 to 1 in {listing(metrics, len(metrics))}, and annotations are "
-        "classes. Make steps of them, such as 0 to 4, of one judge whose metrics are questions: "
-        f"cp.read({levels}.assign(worker='JUDGE'), task={task!r}, question={metrics}); put the tables of several "
-        "judges, each with its name, below each other by pd.concat"
+        f"classes. Make steps of them, such as 0 to 4: table[{metrics}] = (table[{metrics}] * 4).round(). Then read it "
+        f"with each metric a question: worker=None and task={task!r}, question={metrics}. Tables of several judges "
+        "stand below each other (pd.concat), with a column 'worker' in the place of worker=None"
     )
 
 

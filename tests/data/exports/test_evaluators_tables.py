@@ -68,9 +68,14 @@ def test_results_of_ragas_are_refused_with_the_code_that_makes_classes_of_all_me
     for source in (table, tmp_path / "ragas.csv"):
         with pytest.raises(cp.AnnotationError, match="0 to 1 in 'faithfulness', 'context_recall', and") as refused:
             cp.read(source)
-        code = str(refused.value)
-        found = eval(code[code.index("cp.read(") : code.index("; put the tables")], {"cp": cp, "table": table})
-        assert list(found.questions) == [*metrics]
-        labels = found.to_frame().groupby("question")["label"].agg(list).to_dict()
-        assert labels == {"faithfulness": [4, 0, 4, 2], "context_recall": [0, 4, 4]}
+    code, _, options = str(refused.value).partition("0 to 4: ")[2].partition(". Then read it")
+    options = options.partition("a question: ")[2].partition(". Tables")[0].replace(" and", ",")
+    steps = {"table": table.copy()}
+    exec(code, steps)
+    found = eval(f"cp.read(table, {options})", {"cp": cp, **steps})
+    assert list(found.questions) == [*metrics]
+    labels = found.to_frame().groupby("question")["label"].agg(list).to_dict()
+    assert labels == {"faithfulness": [4, 0, 4, 2], "context_recall": [0, 4, 4]}
+    judges = pd.concat([steps["table"].assign(worker=name) for name in "ab"])
+    assert cp.read(judges, task=names[0], question=[*metrics], tell=False).n_annotations == 14
     assert cp.read(table.assign(worker="j"), label="context_recall", task=names[0], missing="drop").n_annotations == 3

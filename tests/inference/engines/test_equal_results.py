@@ -62,7 +62,7 @@ def assert_close(method, one, other, *, draws=True):
         for name in named:
             message = f"{story}: {name}"
             np.testing.assert_allclose(other[story][name], numbers[name], **CLOSE[method], err_msg=message)
-        last = (found["history"][-1] for found in (other[story], numbers))
+        last = (found["history"][-1:] for found in (other[story], numbers))  # NUTS has none
         np.testing.assert_allclose(*last, **CLOSE[method], err_msg=f"{story}: history")
 
 
@@ -80,8 +80,18 @@ def test_one_thread_finds_what_several_find(case):
 
 
 def test_four_devices_find_what_one_finds(case):
+    """Noise of SVI for a parameter of each task goes by the task's place, and blocks of devices have other places."""
     method, other, one = case
-    assert_close(method, one, other("four devices", devices=4))
+    several = other("four devices", devices=4)
+    by_task = {story for story, numbers in one.items() if method == "svi" and has_draws_by_task(numbers)}
+    assert set(by_task) < set(one)
+    one, several = ({name: found[name] for name in set(one) - by_task} for found in (one, several))
+    assert_close(method, one, several)
+
+
+def has_draws_by_task(numbers):
+    n_tasks = len(numbers["posterior"])
+    return any(n_tasks in value.shape for name, value in numbers.items() if name.startswith("draws"))
 
 
 def test_annotations_of_their_own_size_have_the_fit_of_padded_ones(case):

@@ -8,6 +8,13 @@ a family f have a mean :math:`\mu_f`, anything from 0 to 1, and pairs of differe
 
 .. math:: \log \int \exp\Big(\Pi \Big(\mu m - \frac{\mu^2}{2}\Big)\Big) \, p(\mu) \, d\mu
 
+Independent workers agree the more the abler both are, by :math:`u_j u_{j'}`, so that able workers look like a family
+against the others, in most crowds. A partition is kept where it is more probable than none also of what lies beyond
+these products. Each of both has the abilities u that explain its pairs best, of a normal distribution around their
+mean, of standard deviation :data:`ABLE`, and how far pairs are from the products counts, too, by
+:math:`-\tfrac12 \sum \pi_{jj'} (r_{jj'} - u_j u_{j'})^2`. A family beside lone workers looks much like workers who are
+abler than these, and more tasks are needed to find it than to find two families.
+
 The labels of a story would not do: a large family has decided them, and agrees no more given what it says. Of several
 questions a worker's shares of annotations are of each question, and the excess and its precision are sums over them.
 
@@ -32,13 +39,15 @@ BY_FAMILY = "dawid_skene with shared errors by family"
 """The story of the default set whose families are found here."""
 
 WORKERS = 40  # at the most; each family adds a sum over its impressions to each task
+ABLE = 0.14  # standard deviation of the square roots of what workers of different abilities agree beyond the votes
+STEPS = 200  # towards these, at the most
 CLEAR = 3.0  # nats by which a partition is better than one family, as hardly any is of independent workers
 CELLS = 2e7  # of tasks, families and pairs of classes at the most
 ROWS = 2e5  # annotations that are looked at; of more a sample of the tasks
 
 
 def error_families(annotations: Annotations) -> dict[Hashable, str] | None:
-    """Return the family of each worker, by name; None where one mean of all pairs explains it nearly as well.
+    """Return the family of each worker, by name; None where one mean of all pairs or abilities explain it as well.
 
     None also where it cannot be told: of unnamed workers, more than :data:`WORKERS` of them, fewer than twenty tasks,
     comparisons, levels of another truth, and workers who are pairs with a question; and where a fit would be larger
@@ -60,6 +69,8 @@ def error_families(annotations: Annotations) -> dict[Hashable, str] | None:
     score = [_evidence(cut, excess, precision) + _log_prior(cut) for cut in (one, *cuts)]
     best = (one, *cuts)[int(np.argmax(score))]
     if max(score) < score[0] + CLEAR or annotations.n_tasks * (max(best) + 1) * annotations.n_classes**2 > CELLS:
+        return None
+    if _explained(best, excess, precision) <= _explained(one, excess, precision):
         return None
     names = list(annotations.workers)
     of_worker: dict[Hashable, str] = dict.fromkeys(names, "no annotations")
@@ -127,6 +138,32 @@ def _cuts(excess: np.ndarray) -> list[np.ndarray]:
     apart = excess.max() + 1 - excess
     np.fill_diagonal(apart, 0.0)
     return list(cut_tree(linkage(squareform((apart + apart.T) / 2, checks=False), "average")).T[::-1])
+
+
+def _abilities(family: np.ndarray, excess: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    """Return the abilities ``(J,)`` whose products, and the means of families, explain the pairs' excesses best."""
+    precision = precision * ~np.eye(len(family), dtype=bool)
+    is_of = np.eye(family.max() + 1)[family]
+    within = precision * (family[:, None] == family) * (family.max() > 0)  # of one family the products are all
+    total = (is_of * (within @ is_of)).sum(0)
+    ability = np.full(len(family), np.sqrt(max((precision * excess).sum() / max(precision.sum(), 1e-9), 0.0)))
+    for _ in range(STEPS):
+        beyond = within * (excess - np.outer(ability, ability))
+        mean = np.clip((is_of * (beyond @ is_of)).sum(0) / np.maximum(total, 1e-9), 0.0, 1.0)[family]
+        explained = precision * excess - within * mean
+        best = (explained @ ability + ability.mean() / ABLE**2) / (precision @ ability**2 + 1 / ABLE**2)
+        moved, ability = np.abs(best - ability).max(), (ability + best) / 2
+        if moved < 1e-4:
+            break
+    return ability
+
+
+def _explained(family: np.ndarray, excess: np.ndarray, precision: np.ndarray) -> float:
+    """The log-probability of the pairs' excesses and a partition, at the abilities that explain them best."""
+    ability = _abilities(family, excess, precision)
+    beyond = excess - np.outer(ability, ability)
+    apart = np.triu(precision * beyond**2, 1).sum() + ((ability - ability.mean()) ** 2).sum() / ABLE**2
+    return float(_evidence(family, beyond, precision) - apart / 2) + _log_prior(family)
 
 
 def _evidence(family: np.ndarray, excess: np.ndarray, precision: np.ndarray) -> float:

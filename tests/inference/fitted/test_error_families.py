@@ -7,13 +7,21 @@ import pytest
 import crowdppl as cp
 from crowdppl.data.errors import AnnotationWarning
 from crowdppl.inference.fitted.dependence import excess_agreement
-from crowdppl.inference.fitted.error_families import BY_FAMILY, _evidence, _log_prior, error_families, pair_excess
+from crowdppl.inference.fitted.error_families import (
+    BY_FAMILY,
+    _abilities,
+    _evidence,
+    _log_prior,
+    error_families,
+    pair_excess,
+)
+from crowdppl.inference.fitted.gold_mix import shares_of_votes
 from crowdppl.models.parts.shared_error import families_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
 
 
-def judges(seed, *, sizes=(3, 3), follow=0.6, n_tasks=300, n_classes=2):
+def judges(seed, *, sizes=(3, 3), follow=0.6, n_tasks=300, n_classes=2, accuracy=0.8):
     """Return annotations with gold labels by families of judges, right in .8, who say in a share what it would say."""
     rng = np.random.default_rng(seed)
     family = np.repeat(np.arange(len(sizes)), sizes)
@@ -21,7 +29,7 @@ def judges(seed, *, sizes=(3, 3), follow=0.6, n_tasks=300, n_classes=2):
 
     def given(n):
         wrong = (truth[:, None] + rng.integers(1, n_classes, (n_tasks, n))) % n_classes
-        return np.where(rng.random((n_tasks, n)) < 0.8, truth[:, None], wrong)
+        return np.where(rng.random((n_tasks, n)) < np.resize(accuracy, n), truth[:, None], wrong)
 
     common = given(len(sizes))[:, family]
     label = np.where(rng.random((n_tasks, len(family))) < follow, common, given(len(family)))
@@ -89,6 +97,35 @@ def test_hardly_any_crowd_of_independent_judges_has_families():
     assert sum(error_families(judges(seed, sizes=(6,), follow=0.0)) is not None for seed in range(8)) <= 1
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_able_judges_are_no_family_against_less_able_ones(n_classes):
+    """Where their abilities do not count, 35 and 36 of these 40 crowds have families."""
+    rng, found = np.random.default_rng([n_classes, 0]), 0
+    for seed in range(40):
+        accuracy = np.clip(rng.normal(0.75, 0.1, 8), 0.4, 0.97)
+        found += error_families(independent(seed, accuracy, n_tasks=150, n_classes=n_classes)) is not None
+    assert found <= 4
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_independent_judges_agree_beyond_the_votes_by_the_product_of_two_abilities(n_classes):
+    accuracy = np.array([0.5, 0.6, 0.65, 0.7, 0.8, 0.85, 0.9, 0.95])
+    data = independent(0, accuracy, n_tasks=20_000, n_classes=n_classes)
+    excess, variance, most = pair_excess(data.without_gold(), shares_of_votes(data))
+    one, other = np.triu_indices(len(accuracy), 1)
+    share, precision = excess / most, most**2 / variance
+    ability = _abilities(np.zeros(len(accuracy), int), share, precision)
+    assert (np.diff(ability[np.argsort(data.workers)]) > 0).all()
+    beyond = (share - np.outer(ability, ability))[one, other]
+    assert share[one, other].std() > 0.08
+    assert np.abs(beyond).max() < 0.03
+
+
+def independent(seed, accuracy, **options):
+    """Return annotations of all tasks by independent judges of these accuracies."""
+    return judges(seed, sizes=(len(accuracy),), follow=0.0, accuracy=accuracy, **options)
+
+
 def test_workers_who_annotate_nothing_and_crowds_that_cannot_tell_are_no_obstacle():
     data = judges(1)
     lacking = data.rows(np.asarray(data.worker) != 5)
@@ -97,9 +134,9 @@ def test_workers_who_annotate_nothing_and_crowds_that_cannot_tell_are_no_obstacl
     assert error_families(on_questions([1, 2]).by_question()) is None
 
 
-@pytest.mark.parametrize("sizes", [(3, 3), (3, 1, 1, 1)])
-def test_families_of_several_questions_are_found_and_none_is_taken_for_the_truth(sizes):
-    annotations = on_questions([1, 2, 3], sizes=sizes, n_tasks=150)
+@pytest.mark.parametrize(("sizes", "n_tasks"), [((3, 3), 150), ((3, 1, 1, 1), 200)])
+def test_families_of_several_questions_are_found_and_none_is_taken_for_the_truth(sizes, n_tasks):
+    annotations = on_questions([1, 2, 3], sizes=sizes, n_tasks=n_tasks)
     gold, votes = np.asarray(annotations.gold), annotations.votes()
     most = votes == votes.max(1, keepdims=True)
     fit = cp.fit("auto", annotations.without_gold(), copies="keep", progress=False)

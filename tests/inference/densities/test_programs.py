@@ -97,10 +97,10 @@ from crowdppl.models import STORIES
 stories = [name for name in STORIES if name not in ("two_coin", "item_response")]
 found = []
 for number in range(int(sys.argv[1])):
-    story = stories[number % len(stories)]
-    annotations, _ = cp.simulate(story, n_tasks=20 + 37 * (number % 7), n_workers=5 + number % 9, n_classes=3,
+    annotations, _ = cp.simulate("dawid_skene", n_tasks=20 + 37 * (number % 7), n_workers=5 + number % 9, n_classes=3,
                                  annotations_per_task=3, seed=number)
-    cp.fit(story, annotations.without_gold(), progress=False, max_iterations=5).labels
+    annotations = cp.Annotations.from_frame(annotations.to_frame()[["task", "worker", "label"]], ordered=True)
+    cp.fit(stories[number % len(stories)], annotations, progress=False, max_iterations=5).labels
     found.append(maps())
 print(found[len(found) // 3], max(found), found[-1])
 """

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 _COLUMNS = "task|worker|label|count|seconds|when"
 _OF_FILES = "tags|empty|separator|repeats|question|sheet|columns|outer|several|encoding|missing"
@@ -10,13 +10,47 @@ _FLAGS = "comparisons|preferences|tidy|ordered|overwrite|resume"
 _OPTIONS = "draws|warmup|epochs|max_iterations|learning_rate|target_accept|max_tree_depth"
 NAME = r"(?<=')[^',][^']*(?=')|(?<=\")[^\",][^\"]*(?=\")"  # in a list as Python writes it
 _ALONE = r"(?<!--set )(?<![\w(.-])"  # of an argument that is neither translated nor one of a call
-_RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (rf"\b({_COLUMNS})='COL'", r"--\1 COL"),
-    (r"\bworker=None\b", "--no-worker"),
+_Rules = tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...]
+_OF_CALLS: _Rules = (
     (
         r"(another name): table = annotations\.to_frame\(\)",
         r"\1 in Python: import crowdppl as cp, pandas as pd; table = cp.load_fit('DIR').annotations.to_frame()",
     ),
+    (r"\bannotations\.of_question\(name\)", "--only-question NAME"),
+    (r"\bannotations\.of_question\('([^']*)'\)", lambda found: f"--only-question {shlex.quote(found[1])}"),
+    (
+        r"\bcp\.fit\((['\"])auto\1, cp\.read\(…, preferences=True\)\)",
+        "crowdppl fit FILE --preferences --story auto --out preferences",
+    ),
+    (r"\bAnnotations\.from_frame\(frame, abstain=\[[^]]*\]\)", "--abstain VALUE"),
+    (r"\bcp\.estimate\(fit, gold, of='population'\) has", "crowdppl estimate DIR GOLD --of population has"),
+    (r"\bcp\.estimate\(fit, gold\) measures", "crowdppl estimate measures"),
+    (r"\bcp\.fit\(…, gold=gold\) uses", "--gold FILE --use-gold uses"),
+    (
+        r"\bfit annotations\.without_gold\(\) to leave out the gold labels that the annotations carry",
+        "fit without --gold, or with a --gold FILE that has fewer of them",
+    ),
+    (r"\bcp\.fit\(…, probabilities=frame\)", "--probabilities FILE"),
+    (  # what stands for the command itself
+        r"(?:(?<!, )\bcp\.(?:(?:fit|read)\(…|scan\(frame)|\bAnnotations\.from_\w+\(…), ([^()]*)\)",
+        r"\1",
+    ),
+    (
+        r"\bload the annotations with cp\.Annotations\.from_parquet\(path(?:,( [^()]*))?\)( for that)?",
+        lambda found: f"give --no-stream{found[1] or ''}{found[2] or ''}",
+    ),
+    (r"Annotations\.from_frame\(frame, features=\{[^}]*\}\)", "--features FILE"),
+    (
+        r"\bcp\.next_(gold|annotations|comparisons)\(fit, (n|\d+)\)",
+        lambda found: f"crowdppl next-{found[1]} DIR -n {found[2].upper()}",
+    ),
+    (r"\bcp\.estimate\(fit, gold\)", "crowdppl estimate DIR GOLD"),
+    (r"\bcp\.(\w+)\(fit\b", r"in Python cp.\1(cp.load_fit('DIR')"),
+    (r"(?<![\w./])fit\.(?!json\b)([a-z_]+)\b(\([^)]*\))?", r"cp.load_fit('DIR').\1\2 in Python"),
+)
+_OF_ARGUMENTS: _Rules = (
+    (rf"\b({_COLUMNS})='COL'", r"--\1 COL"),
+    (r"\bworker=None\b", "--no-worker"),
     (
         rf"\b({_COLUMNS}|{_OF_FILES})=('[^']*'|\"[^\"]*\")",
         r"--\1 \2",
@@ -30,12 +64,6 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bmeaning=\{'?(\w+)'?: '(\w+)', '?(\w+)'?: '(\w+)'\}", r"--meaning \1=\2 --meaning \3=\4"),
     (r"\bmeaning=\{value: 'left', …\}", "--meaning VALUE=left"),
     (r"\btruth_prior=cp\.(\w+)\(\)", r"--set truth_prior=\1"),
-    (r"\bannotations\.of_question\(name\)", "--only-question NAME"),
-    (r"\bannotations\.of_question\('([^']*)'\)", lambda found: f"--only-question {shlex.quote(found[1])}"),
-    (
-        r"\bcp\.fit\('auto', cp\.read\(…, preferences=True\)\)",
-        "crowdppl fit FILE --preferences --story auto --out preferences",
-    ),
     (r"\bresume=True belongs to checkpoint=,", "--resume belongs to --checkpoint DIR,"),
     (r"\bthe same call with checkpoint=('[^']*'), resume=True", r"the same command with --checkpoint \1 --resume"),
     (rf"\b({_FLAGS})=True\b", r"--\1"),
@@ -70,16 +98,12 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "write a file with them rounded, or as a few named grades, such as low, mid and high",
     ),
     (r"\babstain=\[\.\.\.\]", "--abstain VALUE"),
-    (r"\bAnnotations\.from_frame\(frame, abstain=\[[^]]*\]\)", "--abstain VALUE"),
     (r"\babstain=\[(['\"\d-][^]]*)\]", lambda found: " ".join(f"--abstain {each}" for each in found[1].split(", "))),
     (r"\bkey=(?=\S+:)", "--key "),
     (r"\bthe same call\b", "the same command"),
     (r"\bwith checkpoint='folder'", "with --checkpoint DIR"),
     (r"\bevery='?([^' ]+)'? belongs to checkpoint=,", r"--every \1 belongs to --checkpoint DIR,"),
     (r"\bevery='([^']*)':", r"--every \1:"),
-    (r"\bcp\.estimate\(fit, gold, of='population'\) has", "crowdppl estimate DIR GOLD --of population has"),
-    (r"\bcp\.estimate\(fit, gold\) measures", "crowdppl estimate measures"),
-    (r"\bcp\.fit\(…, gold=gold\) uses", "--gold FILE --use-gold uses"),
     (r" \(cp\.Annotations\.from_counts takes them as well\)", ""),
     (r"\bmethod=['\"](em|svi|nuts)['\"] or (?:method=)?['\"](em|svi|nuts)['\"]", r"--method \1 or --method \2"),
     (r"\bmethod=['\"](em|svi|nuts)['\"]", r"--method \1"),
@@ -87,12 +111,7 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b(story|classifier|workers|memory|checkpoint)='(\w+)'", r"--\1 \2"),
     (r"\btrue labels are taken by gold='[^']*'", "true labels are taken by --gold FILE"),
     (r"\bgold=True\b", "--use-gold"),
-    (
-        r"\bfit annotations\.without_gold\(\) to leave out the gold labels that the annotations carry",
-        "fit without --gold, or with a --gold FILE that has fewer of them",
-    ),
     (r"\bgive gold=\{[^}]*\}", "give --gold FILE"),
-    (r"\bcp\.fit\(…, probabilities=frame\)", "--probabilities FILE"),
     (r"\bworker_families=\{[^}]*\}", "--set worker_families=FILE with the columns worker and family"),
     (r"\bkey=bytes or a file, such as", "--key FILE, such as"),
     (r"\bgive classifier= \(annotations need features\)[^.]*truth_prior=", "give --classifier mlp and --features FILE"),
@@ -103,13 +122,11 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (rf"(--set \w+=…) (and|or) ({_OPTIONS})\b", r"\1 \2 --set \3=…"),
     (r"\bSmaller (\w+)= and (\w+)= weaken\b", r"Smaller --set \1=… and --set \2=… weaken"),
     (r"\bgive step='stochastic'", "give --set step=stochastic"),
-    (r"\bload the annotations with cp\.Annotations\.from_parquet\(path\)( for that)?", r"give --no-stream\1"),
     (r"\bGive scan\(…, memory=…\) more\b", "Give more --memory"),
     (r"\bscan\(…, memory=…\) more\b", "more --memory"),
     (r"\bscan\(…, memory=…\)", "--memory"),
     (r"\b(classes|tasks|workers)=\[", r"\1 ["),
     (r"\blist all tasks in tasks \[\.\.\.\]", "list all tasks in Python, with tasks=[...]"),
-    (r"Annotations\.from_frame\(frame, features=\{[^}]*\}\)", "--features FILE"),
     (r"\bitem_features=(?= is\b)", "--item-features"),
     (r"\bask to overwrite it\b", "give --overwrite to replace it"),
     (r"\bread it with from_parquet\b", "give it the suffix .parquet"),
@@ -118,19 +135,13 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (rf"{_ALONE}([a-z_]+)='(\w+)'", r"--set \1=\2"),
     (r"\bfit by EM with restarts=(?=\W|$)", "fit by --method em --set restarts=5"),
     (
-        r"\bcp\.next_(gold|annotations|comparisons)\(fit, (n|\d+)\)",
-        lambda found: f"crowdppl next-{found[1]} DIR -n {found[2].upper()}",
-    ),
-    (r"\bcp\.estimate\(fit, gold\)", "crowdppl estimate DIR GOLD"),
-    (r"\bcp\.(\w+)\(fit\b", r"in Python cp.\1(cp.load_fit('DIR')"),
-    (r"(?<![\w./])fit\.(?!json\b)([a-z_]+)\b(\([^)]*\))?", r"cp.load_fit('DIR').\1\2 in Python"),
-    (
         r"; and fit the table, --when 'when'",
         "; table.to_csv('two.csv', index=False); and crowdppl fit two.csv --when when",
     ),
 )
 
 _MENDS = (r"\b(?:By what is in them:|Did you mean|pass) ((?:--\w+ {0} ?)+)", r"(--missing {0}) leaves")
+_CALL = re.compile(r"(?:(?:\b\w+|\))?\.\w+(?:\.\w+)*|\b[A-Z]\w*)\(")
 _QUOTED = r"('[^']*'|\"[^\"]*\")"
 
 MANY = ("--set", "--abstain")
@@ -147,14 +158,43 @@ def for_the_shell(message: str, folder: str | None = None) -> str:
     >>> for_the_shell("the table has no column 'worker'. Did you mean worker='rater'?")
     "the table has no column 'worker'. Did you mean --worker 'rater'?"
     """
-    for pattern, replacement in _RULES:
+    for pattern, replacement in _OF_CALLS:
         message = re.sub(pattern, replacement, message)
+    message = "".join(part if is_code else _with_options_of(part) for part, is_code in _parts(message))
     if folder is None:
         return message
     message = message.replace("load_fit('DIR')", f"load_fit({folder!r})")
     return re.sub(
         r"\b(crowdppl (?:estimate|next-\w+)) DIR\b", lambda found: f"{found[1]} {shlex.quote(folder)}", message
     )
+
+
+def _with_options_of(prose: str) -> str:
+    for pattern, replacement in _OF_ARGUMENTS:
+        prose = re.sub(pattern, replacement, prose)
+    return prose
+
+
+def _parts(message: str) -> Iterator[tuple[str, bool]]:
+    """Return what a message is made of, and of each part whether it is a call in Python with arguments by name."""
+    start = 0
+    for call in _CALL.finditer(message):
+        end = _end_of_call(message, call.end())
+        if call.start() >= start and "=" in message[call.start() : end]:
+            yield message[start : call.start()], False
+            yield message[call.start() : end], True
+            start = end
+    yield message[start:], False
+
+
+def _end_of_call(message: str, start: int) -> int:
+    """Return where the call ends whose arguments start there; the start where its bracket is not closed."""
+    depth = 1
+    for found in re.finditer(rf"{_QUOTED}|[()]", message[start:]):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if depth == 0:
+            return start + found.end()
+    return start
 
 
 def mended(message: str, arguments: Sequence[str]) -> str | None:

@@ -104,6 +104,33 @@ from crowdppl.data.kinds import fraction_text
         ("by meaning={value: 'left', …}; else comparisons=False", "by --meaning VALUE=left; else --no-comparisons"),
         ("diagonal=0.0: a positive number", "diagonal=0.0: a positive number"),
         (
+            "for cp.Annotations.from_comparisons(table, worker=None)",
+            "for cp.Annotations.from_comparisons(table, worker=None)",
+        ),
+        (
+            "pd.concat([table.assign(a=(1, 2))], ignore_index=True), label='x'",
+            "pd.concat([table.assign(a=(1, 2))], ignore_index=True), --label 'x'",
+        ),
+        (
+            "by .cat.reorder_categories([...], ordered=True), or ordered=True",
+            "by .cat.reorder_categories([...], ordered=True), or --ordered",
+        ),
+        (
+            "cp.loo(fit, by='task', reloo=True) refits",
+            "in Python cp.loo(cp.load_fit('DIR'), by='task', reloo=True) refits",
+        ),
+        (
+            "Predictive(story, infer_discrete=True) in (a, resume=True",
+            "Predictive(story, infer_discrete=True) in (a, --resume",
+        ),
+        ("is near that on all; cp.fit(…, quality='pooled').", "is near that on all; --set quality=pooled."),
+        ("their column, Annotations.from_frame(…, seconds='column')", "their column, --seconds 'column'"),
+        ("leave them out: cp.scan(frame, missing='drop')", "leave them out: --missing 'drop'"),
+        (
+            "load the annotations with cp.Annotations.from_parquet(path, abstain=[...]), or",
+            "give --no-stream --abstain VALUE, or",
+        ),
+        (
             "classes={question: [...]} and ordered={question: True} say it otherwise, or classes=[...]",
             "--classes QUESTION=A,B,C and --classes 'QUESTION=A<B<C', in an order, say it otherwise, or "
             "--classes A,B,C",

@@ -1,7 +1,7 @@
 """Tables with a row for each task: labels with a column for each worker, or counts with one for each class."""
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -70,11 +70,19 @@ class Wide:
 
 
 def wide_roles(
-    table: pd.DataFrame, what: str, *, task: str | None, gold: str | None, columns: str | None, asks: bool
+    table: pd.DataFrame,
+    what: str,
+    *,
+    task: str | None,
+    gold: str | None,
+    columns: str | None,
+    asks: bool,
+    workers: Collection[Any] = (),
 ) -> Wide | None:
     """Return the columns of a table with a row for each task, or None where it is none.
 
-    No column is named as workers or labels are. Those of workers have few values, which they share with the others.
+    No column is named as workers or labels are. Those of workers have few values, which they share with the others; an
+    empty one is none of them, unless it was listed.
 
     Args:
         table: the table.
@@ -83,6 +91,7 @@ def wide_roles(
         gold: that of gold labels; None for the one that is known by its name.
         columns: what the others are, ``"workers"`` or ``"classes"``; None to find out.
         asks: whether to ask where they may be both; else they are workers.
+        workers: those that were listed.
 
     Raises:
         AnnotationError: the columns may be workers or classes, or are not what they are said to be.
@@ -100,7 +109,7 @@ def wide_roles(
     free = [name for name in names if name not in (task, gold) and plain(name) not in AGGREGATES]
     whole = {name: _whole_numbers(table[name]) for name in free if plain(name) not in TOTALS}
     counts = {name: numbers for name, numbers in whole.items() if numbers is not None}
-    values = _few_values(table[free])
+    values = _few_values(table[free], workers)
     if columns is None:
         shared = [name for name, found in values.items() if not found or shares(found, name, values)]
         shared = [name for name in shared if not _is_beside(name, values)]
@@ -165,8 +174,9 @@ def by_worker_and_question(table: pd.DataFrame, abstentions: Iterable[object] = 
         values: dict[str, set[Hashable]] = {question: set() for question in questions}
         for name, found in parts.items():
             values[found["question"]] |= set(map(hashed, table[name].dropna()))
-        if not all(shares(found, question, values) for question, found in values.items()):
+        if not all(shares(found, question, values) for question, found in values.items() if found):
             return None
+        parts = {name: found for name, found in parts.items() if table[name].notna().any()}
         others = tuple(name for name in names if name != task and name not in parts)
         of_parts = {name: (found["worker"], found["question"]) for name, found in parts.items()}
         return _grid(table, task, of_parts, others, abstentions)
@@ -254,11 +264,11 @@ def workers_or_classes(what: str, names: Sequence[str], why: str, are: str = "co
     )
 
 
-def _few_values(table: pd.DataFrame) -> dict[str, set[Hashable]]:
-    """The values of columns that have few."""
+def _few_values(table: pd.DataFrame, workers: Collection[Any]) -> dict[str, set[Hashable]]:
+    """The values of columns that have few, and of an empty one only where it is a worker that was listed."""
     most = min(MOST_VALUES, max(3, len(table) // 2))
     values = {str(name): set(map(hashed, column.dropna())) for name, column in table.items()}
-    return {name: found for name, found in values.items() if len(found) <= most}
+    return {name: found for name, found in values.items() if (found or name in workers) and len(found) <= most}
 
 
 def _whole_numbers(values: pd.Series) -> np.ndarray | None:

@@ -363,20 +363,32 @@ def _alike(table: pd.DataFrame) -> list[str]:
     return [name for name, found in few.items() if any(found & few[other] for other in few if other != name)]
 
 
-def left_out(columns: Iterable[Any], used: Collection[Any] = (), *, takes_gold: bool = True) -> str:
+def left_out(
+    columns: Iterable[Any],
+    used: Collection[Any] = (),
+    *,
+    takes_gold: bool = True,
+    table: pd.DataFrame | None = None,
+) -> str:
     """Return that columns were left out, and what takes one that is named like true labels; nothing where none were.
 
     Args:
         columns: of a table.
         used: those of them that were read.
         takes_gold: whether ``gold=`` may name a column of the table.
+        table: it, where a column may be left out because it is empty, which is said.
     """
     others = [str(name) for name in columns if name not in used]
+    empty = [] if table is None else [name for name in others if table[name].isna().all()]
+    others = [name for name in others if name not in empty]
+    said_empty = f"; left out, as empty: {listing(empty, LISTED)}" if empty else ""
     if not others:
-        return ""
+        return said_empty
     true = next(iter(named_for("gold", others)), None) if takes_gold else None
-    return f"; left out: {listing(others, LISTED)}" + (
-        "" if true is None else f" (true labels are taken by gold={true!r})"
+    return (
+        f"; left out: {listing(others, LISTED)}"
+        + ("" if true is None else f" (true labels are taken by gold={true!r})")
+        + said_empty
     )
 
 

@@ -519,7 +519,10 @@ def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
     may_be_grid = not asked.named and asked.columns is None and asked.question is None
     if may_be_grid and (grid := by_worker_and_question(frame, abstentions_of(asked.options.get("abstain")))):
         annotations, said = _long(Table(grid.frame, what, grid.where), replace(asked, question="question"))
-        return annotations, f"{said}; a column for each worker and question ({grid.example!r}){left_out(grid.others)}"
+        return (
+            annotations,
+            f"{said}; a column for each worker and question ({grid.example!r}){left_out(grid.others, table=frame)}",
+        )
     if wide := _wide_roles(frame, what, asked):
         return _wide(frame, wide, what, asked)
     return _long(table, asked)
@@ -773,7 +776,7 @@ def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Ann
         given = zip(tasks.tolist(), labels.pop().tolist(), strict=True)
         known = {task: label for task, label in given if label is not None and label == label} or None
         said += f", gold labels in {wide.gold!r}"
-    said += left_out(wide.others)
+    said += left_out(wide.others, table=table)
     if are_classes:
         counts = table[list(wide.columns)].apply(pd.to_numeric).fillna(0).set_axis(tasks.tolist())
         return Annotations.from_counts(counts.set_axis(labels[0].tolist(), axis=1), gold=known, **asked.options), said
@@ -820,7 +823,7 @@ def _form(table: pd.DataFrame, form: Wide, what: str, asked: Asked) -> tuple[Ann
     said = f"{what}: a row for each worker ({form.of!r}) and a column for each of {len(form.columns)} tasks"
     again = workers[workers.duplicated()].unique()
     repeats = f"; in several rows: {', '.join(map(repr, again[:3]))}{' and more' * (len(again) > 3)}"
-    return Annotations(**fields), f"{said}{repeats * (len(again) > 0)}{left_out(form.others)}"
+    return Annotations(**fields), f"{said}{repeats * (len(again) > 0)}{left_out(form.others, table=table)}"
 
 
 def _refuse_row_options(what: str, of: str, options: Mapping[str, Any]) -> None:
@@ -846,8 +849,10 @@ def _wide_roles(table: pd.DataFrame, what: str, asked: Asked) -> Wide | None:
     if named or asked.worker is None:
         return None
     task = None if asked.task == INFER else asked.task
-    asks = asked.options.get("workers") is None and listed_classes(asked.options) is None
-    return wide_roles(table, what, task=task, gold=gold_column(table, asked.gold), columns=asked.columns, asks=asks)
+    workers, gold = asked.options.get("workers"), gold_column(table, asked.gold)
+    asks = workers is None and listed_classes(asked.options) is None
+    told = {"task": task, "gold": gold, "columns": asked.columns, "workers": workers or ()}
+    return wide_roles(table, what, asks=asks, **told)
 
 
 def _refuse_repeated_header(table: Table, columns: list[str | None]) -> None:

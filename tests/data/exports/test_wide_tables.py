@@ -135,3 +135,31 @@ def test_what_was_found_of_a_table_is_told_in_lines_as_wide_as_the_terminal(tmp_
     lines = capsys.readouterr().err.splitlines()
     assert max(map(len, lines)) <= 40
     assert " ".join(lines) == whole.rstrip()
+
+
+def test_an_empty_column_is_no_worker_and_is_named_unless_it_was_listed(tmp_path, capsys):
+    labels = {"alice": ["yes", "no"] * 3, "bob": ["yes", "no", "no"] * 2}
+    table = pd.DataFrame({"item": range(6), **labels, "carol": None, "notes": None})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    for source in (table, tmp_path / "a.csv"):
+        for options in ({}, {"columns": "workers"}):
+            assert list(cp.read(source, **options).workers) == ["alice", "bob"]
+            assert "left out, as empty: 'carol', 'notes'" in " ".join(capsys.readouterr().err.split())
+        assert list(read(source, workers=["alice", "bob", "carol"]).workers) == ["alice", "bob", "carol"]
+    with pytest.raises(AnnotationError, match="no column 'worker'"):
+        read(table.assign(bob=None))
+
+
+def test_an_empty_column_does_not_hide_that_others_may_be_vote_counts():
+    table = pd.DataFrame({"item": range(6), "toxic": [0, 1, 2] * 2, "ok": [5, 4, 3] * 2, "spam": None})
+    with pytest.raises(AnnotationError, match="'toxic', 'ok' hold whole numbers, and their sum is the same"):
+        read(table)
+
+
+def test_empty_columns_of_a_worker_and_a_question_are_named_and_the_others_read(capsys):
+    names = [f"rater{rater}_{question}" for rater in (1, 2, 3) for question in ("tone", "style", "length")]
+    table = pd.DataFrame({"item": range(8), **{name: [1, 2, 3, 1] * 2 for name in names}})
+    empty = [name for name in names if "rater3" in name or "length" in name]
+    found = cp.read(table.assign(**dict.fromkeys(empty)))
+    assert (list(found.workers), list(found.questions)) == (["rater1", "rater2"], ["tone", "style"])
+    assert all(repr(name) in capsys.readouterr().err for name in empty[:1])

@@ -65,12 +65,12 @@ COUNTS = re.compile(
 """Names, as :func:`plain` has them, of columns that say how many equal annotations a row stands for."""
 
 CRITERIA = frozenset({
-    "accuracy", "accurate", "clarity", "clear", "coherence", "coherent", "completeness", "conciseness", "consistency",
-    "content", "correctness", "creativity", "depth", "engagement", "factuality", "faithfulness", "fluency", "fluent",
-    "grammar", "groundedness", "harmlessness", "harmless", "helpfulness", "helpful", "honesty", "honest",
-    "informativeness", "instructionfollowing", "naturalness", "originality", "overall", "quality", "readability",
-    "relevance", "relevant", "safety", "safe", "style", "tone", "toxicity", "truthfulness", "truthful", "usefulness",
-    "useful",
+    "accuracy", "accurate", "clarity", "clear", "coherence", "coherent", "completeness", "concise", "conciseness",
+    "consistency", "content", "correctness", "creativity", "depth", "engagement", "factuality", "faithfulness",
+    "fluency", "fluent", "grammar", "groundedness", "harmless", "harmlessness", "helpful", "helpfulness", "honest",
+    "honesty", "informativeness", "instructionfollowing", "naturalness", "originality", "overall", "quality",
+    "readability", "relevance", "relevant", "safe", "safety", "style", "tone", "toxicity", "truthful", "truthfulness",
+    "useful", "usefulness",
 })  # fmt: skip
 """Names, as :func:`plain` has them, of what is judged of an answer, which are hardly those of workers or classes."""
 
@@ -98,10 +98,10 @@ def stem(name: str) -> str:
     return re.sub(r"(?<=.)(ids?|names?)$", "", short) or short
 
 
-def are_criteria(names: Iterable[object]) -> bool:
-    """Return whether two names or more are all those of criteria, and of no workers."""
+def are_criteria(names: Iterable[object], fewest: int = 2) -> bool:
+    """Return whether names, `fewest` or more, are those of criteria, and of no workers: at least half are known."""
     names = list(names)
-    return len(names) > 1 and all(plain(str(name)) in CRITERIA for name in names)
+    return len(names) >= fewest and 2 * sum(plain(str(name)) in CRITERIA for name in names) >= len(names)
 
 
 def is_identifier(name: str) -> bool:

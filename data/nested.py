@@ -3,6 +3,8 @@
 Such records have lists side by side, lists of dictionaries, or a dictionary by judge.
 """
 
+import ast
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +21,7 @@ from .errors import AnnotationError, check_name, given_path, warn
 from .ids import Ids
 from .json_files import read_json
 from .kinds import encode_labels
-from .text import as_numbers
+from .text import as_numbers, convert_text
 from .text_files import first_bytes
 
 RESULT = "result"  # a dictionary with what a grader said
@@ -208,6 +210,67 @@ def _lists(value: Any, before: str = "") -> Iterator[tuple[str, list[Any]]]:
             yield from _lists(each, f"{before}[{number}]") if isinstance(each, Mapping) else ()
 
 
+def records_of_cells(table: pd.DataFrame, *, is_text: bool) -> list[dict[str, Any]] | None:
+    """Return the rows of a table of which a column that is called as workers or labels are has lists or dictionaries.
+
+    None is returned of other tables, and of a column of text whose lists have one value each.
+
+    Args:
+        table: with lists, arrays and dictionaries, or with text of them: JSON, or as Python shows them.
+        is_text: whether all cells are text, of which whole numbers are made where a column has them alone.
+    """
+    parse = parsed_cells if is_text else _plain_cells
+    cells = {name: parse(table[name]) for name in table if _of_annotations(str(name))}
+    cells = {name: found for name, found in cells.items() if found and not (is_text and all(map(_is_single, found)))}
+    if not cells:
+        return None
+    others = table.drop(columns=list(cells))
+    columns = {name: convert_text(others[name])[0] if is_text else others[name] for name in others}
+    of_rows = {name: [None if each != each else each for each in column] for name, column in columns.items()} | cells
+    names = list(map(str, table.columns))
+    return [dict(zip(names, row, strict=True)) for row in zip(*(of_rows[name] for name in table), strict=True)]
+
+
+def _plain_cells(values: pd.Series) -> list[Any] | None:
+    """The cells of a column of lists, arrays or dictionaries, as of JSON; None of another column."""
+    if values.dtype != object or not any(isinstance(each, list | np.ndarray | Mapping) for each in values):
+        return None
+    return [_plain_cell(each) for each in values]
+
+
+def _plain_cell(value: Any) -> Any:
+    """A cell with lists in the place of arrays, and dictionaries without the keys that only other rows have."""
+    if isinstance(value, list | np.ndarray):
+        return [_plain_cell(each) for each in value]
+    if isinstance(value, Mapping):
+        return {key: _plain_cell(each) for key, each in value.items() if each is not None}
+    return value
+
+
+def parsed_cells(values: pd.Series) -> list[Any] | None:
+    """Return the lists or dictionaries whose text a column has, None for an empty cell; None of another column."""
+    texts = values.dropna()
+    if not all(isinstance(each, str) and each.lstrip()[:1] in ("[", "{") for each in texts):
+        return None
+    try:
+        cells = texts.map(_parsed_cell)
+    except (ValueError, SyntaxError):
+        return None
+    are_parsed = len(cells) > 0 and all(isinstance(each, list | Mapping) for each in cells)
+    return [cells.get(row) for row in values.index] if are_parsed else None
+
+
+def _is_single(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, list) and len(cell) == 1)
+
+
+def _parsed_cell(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return ast.literal_eval(text.strip())
+
+
 def with_field(records: Records, field: str) -> list[dict[str, Any]]:
     """Return a record for each dictionary that has a field, in a list of each record, whose own values it has, too.
 
@@ -247,7 +310,7 @@ def by_worker_and_criterion(
     places: list[str] = []
     criteria: dict[str, None] = {}
     for number, record in enumerate(records):
-        by_worker = record.get(field) or {}
+        by_worker = _by_worker(record.get(field) or {})
         cells = by_worker.values() if isinstance(by_worker, Mapping) else [by_worker]
         wrong = [cell for cell in cells if not (isinstance(cell, Mapping) and all(map(_is_scalar, cell.values())))]
         if wrong:
@@ -262,6 +325,15 @@ def by_worker_and_criterion(
     if criteria.keys() & {"worker", *(str(name) for record in records for name in record)}:
         return None
     return pd.DataFrame(rows), list(criteria), places
+
+
+def _by_worker(cells: Any) -> Any:
+    """Labels by worker, also where the outer keys are called as criteria are, and the inner ones are not."""
+    inner = [each for each in cells.values() if isinstance(each, Mapping)] if isinstance(cells, Mapping) else []
+    keys = dict.fromkeys(key for each in inner for key in each)
+    if not inner or len(inner) < len(cells) or not are_criteria(cells, 1) or are_criteria(keys, 1):
+        return cells
+    return {key: {name: each[key] for name, each in cells.items() if key in each} for key in keys}
 
 
 def _has_cells(name: str, value: Any) -> bool:

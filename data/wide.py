@@ -13,6 +13,7 @@ from .arrays import groups_sharing
 from .build import Rows, check_counts
 from .column_names import (
     CONTENT,
+    CRITERIA,
     NAMES,
     SYSTEMS,
     are_criteria,
@@ -43,7 +44,10 @@ ONE_HOT = 5
 IDENTIFIER = re.compile(r"(?<![A-Za-z])(?i:u?u?id|guid|key|index|no|nr|number)$|(?<=[a-z])(?:Id|ID)$")
 """Endings of the names of identifiers: "tweet_id", "docId"."""
 
-AGGREGATES = ("majority", "majorityvote", "mv", "consensus", "aggregated", "adjudicated", "final", "finallabel")
+AGGREGATES = (
+    "majority", "majorityvote", "majoritylabel", "mv", "consensus", "consensuslabel", "aggregated", "adjudicated",
+    "final", "finallabel", "overall", "mean", "average", "median", "mode",
+)  # fmt: skip
 """Names of columns of labels that no worker gave."""
 
 TOTALS = ("total", "sum", "n", "count", "votes", "nvotes", "annotations", "nannotations")
@@ -51,6 +55,9 @@ TOTALS = ("total", "sum", "n", "count", "votes", "nvotes", "annotations", "nanno
 
 NUMBERED = rf"(?i:{'|'.join(NAMES['worker'])})[ _-]?(?:[0-9]+|[A-Za-z])"
 """A word for workers with a number or a letter, such as rater1 and judge_b."""
+
+CRITERION = rf"(?i:{'|'.join(CRITERIA)})"
+SEPARATOR = "[ _.:-]+"
 
 COLUMNS = ("workers", "classes", "tasks")
 """Meanings of a table's columns: beside a row for each task, or, of tasks, beside a row for each worker."""
@@ -114,12 +121,6 @@ def wide_roles(
         shared = [name for name, found in values.items() if not found or shares(found, name, values)]
         shared = [name for name in shared if not _is_beside(name, values)]
         found = shared if sum(bool(values[name]) for name in shared) > 1 else []
-        if len(found) > 1 and are_criteria(found):
-            raise AnnotationError(
-                f"{what}: the columns {', '.join(map(repr, found))} are called as criteria are, and no worker is "
-                f"named: say label={found[0]!r} and worker=None to read one, or columns='workers' where "
-                "they are workers"
-            )
         if preferred_items(found) is not None:
             raise AnnotationError(
                 f"{what}: the columns {', '.join(map(repr, found))} are those of a better and a worse item, and no "
@@ -130,6 +131,12 @@ def wide_roles(
         asked = {name: counts[name] for name in (counts if of_all else found) if name in counts}
         if asks and len(asked) > 1 and asked.keys() >= set(found) and (why := like_counts(asked)):
             raise workers_or_classes(what, list(asked), why)
+        if are_criteria(found) or are_criteria({re.split(SEPARATOR, name)[-1] for name in found}):
+            raise AnnotationError(
+                f"{what}: the columns {', '.join(map(repr, found))} are called as criteria are, and no worker is "
+                f"named: say label={found[0]!r} and worker=None to read one, or columns='workers' where "
+                "they are workers"
+            )
     else:
         found = list(counts if columns == "classes" else values)
         if len(found) < 2:
@@ -154,8 +161,9 @@ def by_worker_and_question(table: pd.DataFrame, abstentions: Iterable[object] = 
     """Return the answers of a table whose columns are called rater1_fluency, rater1_tone, rater2_fluency, rater2_tone.
 
     It is one where the first parts of several names, or the last ones, are numbered words for workers (rater1,
-    judge_b), each of which has a column for each of two questions or more, and these share their labels. None of any
-    other table, such as one of labels and of how sure a worker is of each.
+    judge_b), or the other parts are known criteria (gpt4_fluency). Each worker has a column for each of two questions
+    or more, and these share their labels. None of any other table, such as one of labels and of how sure a worker is
+    of each.
 
     Args:
         table: the table.
@@ -164,8 +172,10 @@ def by_worker_and_question(table: pd.DataFrame, abstentions: Iterable[object] = 
     names = [str(name) for name in table.columns]
     task = task_column_of_rows(table)
     for pattern in (
-        rf"(?P<worker>{NUMBERED})[ _.:-]+(?P<question>.+)",
-        rf"(?P<question>.+)[ _.:-]+(?P<worker>{NUMBERED})",
+        rf"(?P<worker>{NUMBERED}){SEPARATOR}(?P<question>.+)",
+        rf"(?P<question>.+){SEPARATOR}(?P<worker>{NUMBERED})",
+        rf"(?P<worker>.+){SEPARATOR}(?P<question>{CRITERION})",
+        rf"(?P<question>{CRITERION}){SEPARATOR}(?P<worker>.+)",
     ):
         parts = {name: found for name in names if name != task and (found := re.fullmatch(pattern, name)) is not None}
         workers, questions = ({found[role] for found in parts.values()} for role in ("worker", "question"))

@@ -34,7 +34,9 @@ from ..nested import (
     by_worker_and_criterion,
     flat_records,
     labels_in_lists,
+    parsed_cells,
     places_in,
+    records_of_cells,
     unnamed_labels,
     with_field,
     with_sides,
@@ -451,7 +453,7 @@ def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
         if compared is not None:
             return compared_annotations(frame, compared, what, asked)
         if question is not None:
-            return _long(table, asked)
+            return _of_cells(table, asked) or _long(table, asked)
     if held := read_tool_table(frame.astype(object), what, question):
         return _of_held(held, asked)
     if may_compare and (compared := comparison_roles(frame, what, asked)):
@@ -489,6 +491,8 @@ def _tagged(table: Table, tags: str, asked: Asked) -> tuple[Annotations, str]:
     if table.path is not None:
         ids = [name for name in (roles.task, roles.worker) if name is not None]
         frame = frame.assign(**{name: convert_text(frame[name])[0] for name in ids})
+        if (lists := parsed_cells(frame[tags])) is not None:
+            frame = frame.assign(**{tags: lists})
     own: dict[str, Any] = {"tag_separator": asked.tag_separator, "empty": asked.empty or "refuse", "known": None}
     own |= {"task": roles.task, "worker": roles.worker, "tags": tags, "gold": asked.truth}
     rest = left_out(frame.columns, [roles.task, roles.worker, tags])
@@ -503,6 +507,8 @@ def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
     has_lists = any(str(column).endswith((".responses", ".suggestion")) for column in frame.columns)
     if has_lists and (held := read_records(as_records(frame), what, asked.question, name)):
         return _of_held(held, asked)
+    if nested := _of_cells(table, asked):
+        return nested
     if asked.question is not None:
         raise AnnotationError(
             f"{what} is no export with questions, so that question={asked.question!r} has no meaning; name the "
@@ -526,6 +532,14 @@ def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
     if wide := _wide_roles(frame, what, asked):
         return _wide(frame, wide, what, asked)
     return _long(table, asked)
+
+
+def _of_cells(table: Table, asked: Asked) -> tuple[Annotations, str] | None:
+    """Read a table of which a column of workers or labels has lists or dictionaries, as the same in JSON; else None."""
+    records = records_of_cells(table.frame, is_text=table.path is not None)
+    if records is None:
+        return None
+    return _of_records(records, table.what, asked, table.where, list(map(table.where, range(len(records)))))
 
 
 def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
@@ -614,8 +628,17 @@ def _from_json(content: Any, path: Path, asked: Asked, places: Sequence[str] = (
         where = places.__getitem__ if places else row_number
         return _from_table(Table(pd.DataFrame(content), what, where), asked)
     lines = suffix_of(path) in LINES
+    return _of_records(
+        content, what, asked, lambda n: f"{f'line {n + 1}' if lines else f'record {n}'} of {path.name}", places
+    )
+
+
+def _of_records(
+    content: Records, what: str, asked: Asked, place: Callable[[int], str], places: Sequence[str] = ()
+) -> tuple[Annotations, str]:
+    """Read records of no known tool, of which lists and dictionaries may be the labels and who gave them."""
     content = with_sides(content)
-    nested = by_worker_and_criterion(content, lambda n: f"{f'line {n + 1}' if lines else f'record {n}'} of {path.name}")
+    nested = by_worker_and_criterion(content, place)
     if nested is not None:
         frame, criteria, places = nested
         return _of_criteria(Table(frame, what, places.__getitem__), criteria, asked)
@@ -629,7 +652,7 @@ def _from_json(content: Any, path: Path, asked: Asked, places: Sequence[str] = (
     frame = pd.DataFrame(flat_records(content, what, named))
     no_label = asked.label == INFER and not any(is_name_of(str(name), "label") for name in frame.columns)
     if no_label and (several := labels_in_lists(content)) is not None:
-        place, field, labels = several
+        first, field, labels = several
         if asked.worker in (INFER, None) and (rows := unnamed_labels(content, field)) is not None:
             annotations, said = _from_table(Table(pd.DataFrame(rows), what), replace(asked, worker=None))
             return (
@@ -637,7 +660,7 @@ def _from_json(content: Any, path: Path, asked: Asked, places: Sequence[str] = (
                 f"{said}; the lists in {field!r} have a label for each of several workers without a name",
             )
         raise AnnotationError(
-            f"{what}, {place}: {labels!r} is a list of labels, and an annotation has one; tags={field!r} takes each of "
+            f"{what}, {first}: {labels!r} is a list of labels, and an annotation has one; tags={field!r} takes each of "
             "them for a question that is answered by yes or no"
         )
     where = places.__getitem__ if len(places) == len(frame) else row_number
@@ -851,8 +874,7 @@ def _wide_roles(table: pd.DataFrame, what: str, asked: Asked) -> Wide | None:
     task = None if asked.task == INFER else asked.task
     workers, gold = asked.options.get("workers"), gold_column(table, asked.gold)
     asks = workers is None and listed_classes(asked.options) is None
-    told = {"task": task, "gold": gold, "columns": asked.columns, "workers": workers or ()}
-    return wide_roles(table, what, asks=asks, **told)
+    return wide_roles(table, what, task=task, gold=gold, columns=asked.columns, asks=asks, workers=list(workers or ()))
 
 
 def _refuse_repeated_header(table: Table, columns: list[str | None]) -> None:

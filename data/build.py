@@ -23,6 +23,7 @@ from .input_warnings import (
     tell_other_scales,
     tell_repeated_table,
     tell_scale,
+    tell_sums,
     tell_two_scales,
     tidied,
     tidied_names,
@@ -147,6 +148,8 @@ def build(
         tell_alike_names(task.title, task.ids, case=False)
         if worker is not None:
             tell_alike_names(worker.title, worker.ids, case=True)
+    if tell:
+        tell_sums(task, label.codes, named)
     if tell and kind.in_order and worker is not None and not isinstance(task.ids, Units):
         tell_other_scales(label.title, named, label.codes, worker)
     if tasks is not None:

@@ -104,6 +104,12 @@ def are_criteria(names: Iterable[object], fewest: int = 2) -> bool:
     return len(names) >= fewest and 2 * sum(plain(str(name)) in CRITERIA for name in names) >= len(names)
 
 
+def name_criteria(names: Iterable[str]) -> bool:
+    """Return whether at least half of the names have a criterion in them, and not one alone: ``accuracy/v1/score``."""
+    found = [CRITERIA.intersection(map(plain, re.split(r"[\W_]+", name))) for name in names]
+    return 2 * sum(map(bool, found)) >= len(found) and len(frozenset().union(*found)) > 1
+
+
 def is_identifier(name: str) -> bool:
     """Return whether a name says that its column has identifiers: ``answer_id``, ``response ID``, ``outputId``."""
     return re.search(r"(?i:[ _-]ids?$)|(?<=[a-z0-9])I[Dd]s?$", name) is not None

@@ -38,6 +38,13 @@ NUMBERED = re.compile(r"(\d+) ?[-–—:=(.)]+ ?[^\W\d]")  # 4 - agree, 5 (very 
 PLAIN = re.compile(r"(-?\d+(?:[.,]\d+)?)(?: (?:stars?|points?))?", re.IGNORECASE)  # "4", "2,5", "4 stars"
 STARS = re.compile(r"([★⭐]+)☆*")
 
+SUMS = re.compile(
+    r"(grand |sub)?totals?|sums?|averages?|avg\.?|means?|medians?|counts?|(% |percent )?agreement|accuracy|kappa|"
+    r"gesamt|summe|mittelwert|durchschnitt|moyenne|somme|promedio|suma",
+    re.IGNORECASE,
+)
+"""Names of rows that sum up those above."""
+
 SCALES = (
     (
         "strongly disagree", "disagree", "somewhat disagree|slightly disagree",
@@ -138,6 +145,21 @@ def tell_two_scales(title: str, classes: Ids) -> None:
             f"{title}: {listing(numbers, 5)} stand beside {listing(words, 5)}, as where two scales are in one file; "
             f"merge={{{words[0]!r}: …}} says which number each word stands for"
         )
+
+
+def tell_sums(task: Column, label: np.ndarray, classes: Ids) -> None:
+    """Warn of a task that is called as a row of sums or means is, and has a label that no other has."""
+    if len(task.ids) > MOST_NAMES:
+        return
+    for place in [at for at, name in enumerate(task.ids) if isinstance(name, str) and SUMS.fullmatch(name.strip())]:
+        is_of = task.codes == place
+        own = np.setdiff1d(label[is_of], label[~is_of])
+        if (own := own[own < len(classes)]).size:
+            row = int(np.flatnonzero(is_of & (label == own[0]))[0])
+            warn(
+                f"{task.title}, {task.where(row)}: the task {task.ids[place]!r} is called as a row of sums or means "
+                f"is, and has the label {classes[int(own[0])]!r}, as no other has; where it is one, remove the row"
+            )
 
 
 def tell_other_scales(title: str, classes: Ids, label: np.ndarray, worker: Column) -> None:

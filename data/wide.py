@@ -19,6 +19,7 @@ from .column_names import (
     are_criteria,
     is_name_of,
     missing_column,
+    name_criteria,
     plain,
     preferred_items,
     stem,
@@ -49,6 +50,19 @@ AGGREGATES = (
     "final", "finallabel", "overall", "mean", "average", "median", "mode",
 )  # fmt: skip
 """Names of columns of labels that no worker gave."""
+
+TRUTHS = re.compile(
+    r"(expected|reference|target|actual|correct|true|real|right)(label|answer|class|value|response|output|score|rating)s?"
+    r"|expected|reference|target|actual|answerkey|goldstandard|ytrue|gt"
+)
+"""Names of columns of true labels, as :func:`plain` has them, where their values are those of workers."""
+
+BESIDE = frozenset({
+    "agree", "agreement", "batch", "cluster", "date", "day", "difficulty", "disagreement", "epoch", "fold", "group",
+    "index", "iteration", "length", "level", "month", "order", "page", "position", "priority", "rank", "round", "run",
+    "section", "seed", "session", "split", "step", "subset", "topic", "turn", "unanimous", "version", "week", "year",
+})  # fmt: skip
+"""Names of columns that say something of a task, and are no worker's."""
 
 TOTALS = ("total", "sum", "n", "count", "votes", "nvotes", "annotations", "nannotations")
 """Names of columns of vote counts that are of no class."""
@@ -119,8 +133,13 @@ def wide_roles(
     values = _few_values(table[free], workers)
     if columns is None:
         shared = [name for name, found in values.items() if not found or shares(found, name, values)]
-        shared = [name for name in shared if not _is_beside(name, values)]
+        shared = [name for name in shared if not _is_beside(name, values) and plain(name) not in BESIDE]
+        truths = [name for name in shared if TRUTHS.fullmatch(plain(name))]
+        if truths and len(shared) > len(truths) + 1:
+            gold, shared = gold or truths[0], [name for name in shared if name not in truths]
         found = shared if sum(bool(values[name]) for name in shared) > 1 else []
+        if name_criteria(found):
+            raise _criteria(what, found)
         if preferred_items(found) is not None:
             raise AnnotationError(
                 f"{what}: the columns {', '.join(map(repr, found))} are those of a better and a worse item, and no "
@@ -131,12 +150,8 @@ def wide_roles(
         asked = {name: counts[name] for name in (counts if of_all else found) if name in counts}
         if asks and len(asked) > 1 and asked.keys() >= set(found) and (why := like_counts(asked)):
             raise workers_or_classes(what, list(asked), why)
-        if are_criteria(found) or are_criteria({re.split(SEPARATOR, name)[-1] for name in found}):
-            raise AnnotationError(
-                f"{what}: the columns {', '.join(map(repr, found))} are called as criteria are, and no worker is "
-                f"named: say label={found[0]!r} and worker=None to read one, or columns='workers' where "
-                "they are workers"
-            )
+        if are_criteria(found):
+            raise _criteria(what, found)
     else:
         found = list(counts if columns == "classes" else values)
         if len(found) < 2:
@@ -146,6 +161,13 @@ def wide_roles(
         return None
     others = tuple(name for name in names if name not in (task, gold, *found))
     return Wide(str(task), tuple(name for name in names if name in found), others, gold)
+
+
+def _criteria(what: str, found: Sequence[str]) -> AnnotationError:
+    return AnnotationError(
+        f"{what}: the columns {', '.join(map(repr, found))} are called as criteria are, and no worker is named: say "
+        f"label={found[0]!r} and worker=None to read one, or columns='workers' where they are workers"
+    )
 
 
 class Grid(NamedTuple):
@@ -249,7 +271,7 @@ def _refuse_two_kinds(what: str, values: Mapping[str, set[Hashable]]) -> None:
     Raises:
         AnnotationError: there are; the message names them.
     """
-    named, found = list(values), list(values.values())
+    named, found = list(values), [set(map(_folded, each)) for each in values.values()]
     groups = [group for group in groups_sharing(found) if len(group) > 1]
     if len(groups) > 1:
         said = " and ".join(
@@ -330,11 +352,15 @@ def are_numbered(names: Sequence[str]) -> bool:
 
 
 def shares(found: set[Hashable], name: str, values: Mapping[str, set[Hashable]]) -> bool:
-    """Return whether at least half of a column's values are those of another one, too."""
+    """Return whether at least half of a column's values are those of another one, too, whatever their case."""
     if not found:
         return False
-    others: set[Hashable] = set().union(*(each for other, each in values.items() if other != name))
-    return len(found & others) >= len(found) / 2
+    others = {_folded(value) for other, each in values.items() if other != name for value in each}
+    return sum(_folded(value) in others for value in found) >= len(found) / 2
+
+
+def _folded(value: Hashable) -> Hashable:
+    return value.strip().casefold() if isinstance(value, str) else value
 
 
 def hashed(value: Any) -> Hashable:

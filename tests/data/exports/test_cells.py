@@ -103,7 +103,9 @@ def test_columns_of_judges_and_known_criteria_are_questions(name):
     assert triples(found) == sorted(expected)
 
 
-@pytest.mark.parametrize("names", [["correctness", "brevity"], ["gpt4_fluency", "gpt4_depth"]])
+@pytest.mark.parametrize(
+    "names", [["correctness", "brevity"], ["gpt4_fluency", "gpt4_depth"], ["accuracy/v1/score", "depth/v1/score"]]
+)
 def test_criteria_are_no_workers_where_half_of_them_are_known(names):
     table = pd.DataFrame({"id": range(8), **{name: [0, 1, 1, 0] * 2 for name in names}})
     with pytest.raises(cp.AnnotationError, match="called as criteria are, and no worker"):

@@ -1,5 +1,7 @@
 """Tables with a row for each task: whether their columns are workers or classes, and which column is the task's."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 import crowdppl as cp
 from crowdppl import AnnotationError
 from crowdppl.data import Ids
+from crowdppl.data.errors import AnnotationWarning
 
 COUNTS = pd.DataFrame({"task": ["t1", "t2", "t3"], "cat": [3, 0, 5], "dog": [2, 5, 0]})
 ASKED = (
@@ -163,3 +166,43 @@ def test_empty_columns_of_a_worker_and_a_question_are_named_and_the_others_read(
     found = cp.read(table.assign(**dict.fromkeys(empty)))
     assert (list(found.workers), list(found.questions)) == (["rater1", "rater2"], ["tone", "style"])
     assert all(repr(name) in capsys.readouterr().err for name in empty[:1])
+
+
+@pytest.mark.parametrize("name", ["expected", "Reference", "correct_answer", "target label"])
+def test_a_column_of_true_labels_is_gold_and_no_worker(name, capsys):
+    table = pd.DataFrame({"item": range(6), name: list("yynnyn"), "ann": list("yynnyy"), "bob": list("ynnnyn")})
+    found = cp.read(table)
+    assert list(found.workers) == ["ann", "bob"]
+    assert [found.classes[k] for k in found.gold] == list("yynnyn")
+    assert f"gold labels in {name!r}" in capsys.readouterr().err
+    assert read(table, gold=None).gold is None
+    assert list(read(table, columns="workers").workers) == [name, "ann", "bob"]
+    free = table.assign(**{name: [f"a long answer {n}" for n in range(6)]})
+    assert (list(read(free).workers), read(free).gold) == (["ann", "bob"], None)
+
+
+def test_what_says_something_of_a_task_is_no_worker_though_it_has_the_same_numbers(capsys):
+    table = pd.DataFrame(
+        {"item": range(6), "ann": [0, 1] * 3, "bob": [0, 1, 1] * 2, "agreement": 1, "batch": [0, 1] * 3}
+    )
+    assert list(cp.read(table).workers) == ["ann", "bob"]
+    assert "left out: 'agreement', 'batch'" in " ".join(capsys.readouterr().err.split())
+
+
+def test_labels_that_differ_by_case_alone_are_those_of_workers_and_are_told():
+    table = pd.DataFrame({"item": range(6), "ann": ["Yes", "no"] * 3, "bob": ["yes ", "NO", "NO"] * 2})
+    with pytest.warns(AnnotationWarning, match=r"differ by case.*tidy=True"):
+        assert list(read(table).workers) == ["ann", "bob"]
+    assert len(read(table, tidy=True).classes) == 2
+
+
+@pytest.mark.parametrize(("last", "label"), [(["Total", 19, 23], "19"), (["agreement", "80%", "75%"], "'75%'")])
+def test_a_row_of_sums_below_the_tasks_is_told(tmp_path, last, label):
+    rows = [["t1", 1, 2], ["t2", 2, 2], ["t3", 1, 1], ["t4", 2, 1], ["t5", 1, 2], ["t6", 2, 1]]
+    pd.DataFrame([*rows, last], columns=["item", "ann", "bob"]).to_csv(tmp_path / "a.csv", index=False)
+    with pytest.warns(AnnotationWarning, match=rf"'{last[0]}' is called as a row of sums .* label {label}"):
+        read(tmp_path / "a.csv", columns="workers")
+    pd.DataFrame([*rows, ["total", 1, 2]], columns=["item", "ann", "bob"]).to_csv(tmp_path / "a.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*row of sums")
+        assert read(tmp_path / "a.csv", columns="workers").n_tasks == 7

@@ -8,13 +8,18 @@ import pandas as pd
 
 from ..column_names import is_name_of
 from ..errors import AnnotationError, warn
-from ..id_text import listing
 from ..nested import Records
 from ..text import as_numbers
 from .batch_output import is_of_batch, read_batch_output
 from .gathered import Gathered, Held, chosen_question
-
-NAMED = 5  # keys of feedback that an error lists
+from .langsmith_feedback import (
+    has_feedback,
+    has_means,
+    is_feedback,
+    read_feedback,
+    refuse_lists_of_feedback,
+    refuse_means,
+)
 
 
 def read_records(records: Records, what: str, question: str | None, name: str) -> Held | None:
@@ -33,47 +38,6 @@ def read_records(records: Records, what: str, question: str | None, name: str) -
         if any(is_of(record) for record in records[:50]):
             return reader(records, what, question, name)
     return None
-
-
-def _is_langsmith(record: Mapping[str, Any]) -> bool:
-    given = record.get("feedback")
-    if not isinstance(given, list) or not given:
-        return False
-    return all(isinstance(each, Mapping) and {"key", "score"} <= each.keys() for each in given)
-
-
-def _langsmith(records: Records, what: str, question: str | None, name: str) -> Held:
-    """Refuse runs with feedback, of which the file does not say by what name who gave it is known.
-
-    Raises:
-        AnnotationError: always; the message has the code that makes a table of them.
-    """
-    given = [each for record in records for each in record.get("feedback") or []]
-    keys = list(dict.fromkeys(str(each.get("key")) for each in given if isinstance(each, Mapping)))
-    run = next((key for key in ("run_id", "id", "example_id") if key in records[0]), "run_id")
-    raise AnnotationError(
-        f"{what} has runs of LangSmith with feedback of {listing(keys, NAMED)}, and a row for each feedback is needed, "
-        f"whose worker is what gave it: cp.read([{{'task': run[{run!r}], 'worker': each.get('evaluator', each['key']), "
-        "'question': each['key'], 'label': each['score']} for run in runs for each in run['feedback']])"
-    )
-
-
-def _has_means_of_langsmith(record: Mapping[str, Any]) -> bool:
-    return isinstance(record.get("feedback_stats"), Mapping) and "feedback" not in record
-
-
-def _means_of_langsmith(records: Records, what: str, question: str | None, name: str) -> Held:
-    """Refuse runs with means of feedback.
-
-    Raises:
-        AnnotationError: always; the message has the code that gets each feedback.
-    """
-    keys = list(dict.fromkeys(str(key) for record in records for key in record.get("feedback_stats") or {}))
-    raise AnnotationError(
-        f"{what} has runs of LangSmith with means of feedback ({listing(keys, NAMED)}), and a row for each feedback is "
-        "needed: cp.read([{'task': str(each.run_id), 'worker': each.key, 'label': each.score} for each in "
-        "langsmith.Client().list_feedback(run_ids=[run['id'] for run in runs]) if each.score is not None])"
-    )
 
 
 def _is_label_studio(record: Mapping[str, Any]) -> bool:
@@ -374,8 +338,9 @@ def task_answers(text: Any, place: str) -> Iterable[tuple[str, Any]]:
 
 READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], Callable[[Records, str, str | None, str], Held]], ...] = (
     (is_of_batch, read_batch_output),
-    (_is_langsmith, _langsmith),
-    (_has_means_of_langsmith, _means_of_langsmith),
+    (is_feedback, read_feedback),
+    (has_feedback, refuse_lists_of_feedback),
+    (has_means, refuse_means),
     (_is_label_studio, _label_studio),
     (_is_labelbox, _labelbox),
     (_is_ground_truth, _ground_truth),

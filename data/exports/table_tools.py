@@ -27,6 +27,7 @@ from ..wide import MOST_VALUES, Wide, hashed, shares, tells_rows
 from .gathered import Gathered, Held, chosen_question
 from .json_tools import task_answers
 from .known_columns import INFER, Asked, left_out
+from .langsmith_feedback import NEEDED, read_feedback
 from .llm_judge import turn_name
 
 STAMPS = (
@@ -191,10 +192,20 @@ def _label_studio(table: pd.DataFrame, what: str, question: str | None) -> Held:
     return gathered.held()
 
 
-READERS: tuple[tuple[set[str], str, Callable[[pd.DataFrame, str, str | None], Held]], ...] = (
+def _langsmith(table: pd.DataFrame, what: str, question: str | None) -> Held:
+    names = [name for name in (*NEEDED, "value") if name in table]
+    numbers = pd.to_numeric(table["score"], errors="coerce")
+    if numbers.notna().equals(table["score"].notna()):
+        table = table.assign(score=numbers)
+    rows = _rows(*(table[name] for name in names))
+    return read_feedback([dict(zip(names, row, strict=True)) for row in rows], what.rpartition(": ")[0], question)
+
+
+READERS: tuple[tuple[set[str] | frozenset[str], str, Callable[[pd.DataFrame, str, str | None], Held]], ...] = (
     ({"HITId", "WorkerId"}, "MTurk results", _mturk),
     ({"ASSIGNMENT:worker_id"}, "Toloka assignments", _toloka),
     ({"_unit_id"}, "CrowdFlower (Appen) report", _appen),
+    (NEEDED, "feedback of LangSmith", _langsmith),
     ({"annotator", "annotation_id"}, "Label Studio table", _label_studio),
     ({"classification_id", "user_name", "subject_ids", "annotations"}, "Zooniverse classifications", _zooniverse),
 )

@@ -1,4 +1,4 @@
-"""Tables of evaluators' scores: experiments of LangSmith, and results of RAGAS."""
+"""Tables of evaluators' scores: experiments and feedback of LangSmith, and results of RAGAS."""
 
 import json
 
@@ -79,3 +79,44 @@ def test_results_of_ragas_are_refused_with_the_code_that_makes_classes_of_all_me
     judges = pd.concat([steps["table"].assign(worker=name) for name in "ab"])
     assert cp.read(judges, task=names[0], question=[*metrics], tell=False).n_annotations == 14
     assert cp.read(table.assign(worker="j"), label="context_recall", task=names[0], missing="drop").n_annotations == 3
+
+
+def feedback(run, key, score=None, kind="model", user=None, value=None):
+    source = {"type": kind, "metadata": {}, "user_id": user}
+    names = {"id": f"{run} {key} {kind}", "created_at": "2026-01-01T00:00:00Z", "run_id": run, "comment": f"for {run}"}
+    return names | {"key": key, "score": score, "value": value, "feedback_source": source, "session_id": "s"}
+
+
+def dumps(folder, rows):
+    """The rows in memory, as JSON, as JSON Lines, and as CSV."""
+    (folder / "a.json").write_text(json.dumps(rows))
+    (folder / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    pd.DataFrame(rows).to_csv(folder / "a.csv", index=False)
+    return [rows, *(folder / f"a.{suffix}" for suffix in ("json", "jsonl", "csv"))]
+
+
+def test_feedback_that_langsmith_lists_has_its_keys_as_workers_where_each_has_one_source(tmp_path, capsys):
+    rows = [feedback(f"r{n}", key, (n + at) % 2) for n in range(4) for at, key in enumerate(("correct", "concise"))]
+    rows.append(feedback("r0", "note"))
+    for source in dumps(tmp_path, rows):
+        found = cp.read(source)
+        assert (list(found.workers), list(found.classes), found.n_annotations) == (["correct", "concise"], [0, 1], 8)
+        said = " ".join(capsys.readouterr().err.split())
+        assert "1 empty annotation left out" in said
+        assert "its key is the worker" in said
+        with pytest.raises(cp.AnnotationError, match="leave out question="):
+            cp.read(source, question="correct")
+
+
+def test_keys_of_feedback_are_questions_where_several_gave_it_or_some_of_it_is_text(tmp_path):
+    rows = [feedback(f"r{n}", "correct", n % 2) for n in range(4)]
+    rows += [feedback(f"r{n}", "correct", 1, "app", "ann") for n in range(4)]
+    rows += [feedback(f"r{n}", "tone", value=["calm", "rude"][n % 2]) for n in range(4)]
+    for source in dumps(tmp_path, rows):
+        with pytest.raises(cp.AnnotationError, match="several questions: 'correct', 'tone'"):
+            cp.read(source)
+        assert list(cp.read(source, question="correct", tell=False).workers) == ["model", "ann"]
+        assert list(cp.read(source, question="tone", tell=False).classes) == ["calm", "rude"]
+    for source in dumps(tmp_path, [row for row in rows if row["feedback_source"]["type"] == "model"]):
+        with pytest.raises(cp.AnnotationError, match="several questions: 'correct', 'tone'"):
+            cp.read(source)

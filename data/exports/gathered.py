@@ -135,7 +135,7 @@ def single(label: Any, place: str) -> Any:
     Raises:
         AnnotationError: it is something that cannot be a class.
     """
-    if isinstance(label, Mapping):
+    if isinstance(label, Mapping) or (isinstance(label, list | tuple) and len(label) > 1):
         raise AnnotationError(f"{place}: {label!r} is no class; text or a number is needed")
     if isinstance(label, list | tuple):
         return single(label[0], place) if label else None

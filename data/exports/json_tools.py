@@ -103,10 +103,15 @@ def _studio_worker(completed_by: Any) -> Any:
 
 
 def studio_label(result: Mapping[str, Any]) -> Any:
-    """Return the label of a result that is a class: choices, a rating, a number, or one side of a pair."""
+    """Return the label of a result that is a class: choices, a path in a taxonomy, a rating, a number, or a side."""
     value = result.get("value")
     key = studio_key(value)
-    return None if key is None else value[key]  # type: ignore[index]
+    if key is None:
+        return None
+    label = value[key]  # type: ignore[index]
+    if key != "taxonomy" or not isinstance(label, list):
+        return label
+    return [" / ".join(map(str, path)) if isinstance(path, list) else path for path in label]
 
 
 def studio_key(value: Any) -> str | None:
@@ -209,11 +214,14 @@ def _prodigy(records: Records, what: str, question: str | None, name: str) -> He
         place = f"line {number + 1}"
         if not is_choice and asked is not None and str(record.get("label")) != asked:
             continue
-        task = record.get("_input_hash", record.get("_task_hash"))
+        hashes = ("_task_hash", "_input_hash") if record.get("spans") else ("_input_hash", "_task_hash")
+        task = next(record[name] for name in hashes if name in record)  # a span that is accepted is a task of its own
         worker = record.get("_annotator_id") or record.get("_session_id") or "annotator"
         answer = record.get("answer")
         if answer == "ignore":
             gathered.leave_out("ignored example")
+        elif not is_choice and str(record.get("_view_id")).endswith("_manual"):
+            gathered.leave_out(f"example of {record['_view_id']}, whose spans are no class,")
         elif not is_choice:
             gathered.add(task, worker, answer, place)
         elif answer == "reject":
@@ -309,6 +317,27 @@ def _ground_truth(records: Records, what: str, question: str | None, name: str) 
     return gathered.held()
 
 
+def _is_of_one_job(record: Mapping[str, Any]) -> bool:
+    made = [value for name, value in record.items() if str(name).endswith("-metadata") and isinstance(value, Mapping)]
+    return any("human-annotated" in value for value in made) or {"answerContent", "workerId"} <= record.keys()
+
+
+def _refuse_job(records: Records, what: str, question: str | None, name: str) -> Held:
+    """Refuse the labels that Ground Truth made of all workers', and a file of workers' that does not name its object.
+
+    Raises:
+        AnnotationError: always; the message has the code that reads the workers'.
+    """
+    is_of_workers = "workerId" in records[0]
+    held = "the workers' labels of one object" if is_of_workers else "one label of each object, made of all workers'"
+    raise AnnotationError(
+        f"{what} is output of SageMaker Ground Truth, with {held}. The folder annotations/worker-response of the job "
+        "has those of each worker: cp.read([{'task': file.parent.name, 'worker': each['workerId'], 'label': "
+        "next(iter(each['answerContent'].values()))['label']} for file in "
+        "pathlib.Path('worker-response').rglob('*.json') for each in json.loads(file.read_text())['answers']])"
+    )
+
+
 def task_answers(text: Any, place: str) -> Iterable[tuple[str, Any]]:
     """Yield question and answer of each part of what a worker of MTurk or Ground Truth sent in, JSON as text.
 
@@ -344,6 +373,7 @@ READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], Callable[[Records, str
     (_is_label_studio, _label_studio),
     (_is_labelbox, _labelbox),
     (_is_ground_truth, _ground_truth),
+    (_is_of_one_job, _refuse_job),
     (is_argilla, _argilla),
     (_is_prodigy, _prodigy),
     (_is_doccano, _doccano),

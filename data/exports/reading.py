@@ -111,6 +111,9 @@ MOST_KINDS = 20  # values of a column that tells a worker's annotations to a tas
 ACCEPTED = "CSV or TSV, Parquet, Excel, JSON, JSON Lines, and what annotation tools export as one of these"
 
 
+MARKUP = (b"<?xml", b"<!doctype", b"<html")
+
+
 @dataclass(frozen=True)
 class Table:
     """A table as it was read."""
@@ -375,6 +378,8 @@ def _from_path(path: Path, asked: Asked) -> tuple[Annotations, str]:
     start = first_bytes(path, 4096)
     if not start.strip():
         raise AnnotationError(f"{path}: the file is empty; there is to be {ACCEPTED}")
+    if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:9].lower().startswith(MARKUP):
+        raise AnnotationError(f"{path} is XML or a page of HTML, and no table; there is to be {ACCEPTED}")
     if is_log(path):
         return _of_logs([path], path, asked)
     _refuse_of_logs(path, asked.options)

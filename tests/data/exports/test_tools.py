@@ -1,6 +1,7 @@
 """Exports of annotation tools, as small files with the fields that the tools document."""
 
 import json
+import pathlib
 
 import pandas as pd
 import pytest
@@ -353,3 +354,59 @@ def test_panels_of_judges(tmp_path):
         {"item": "q2", "labels": {"gpt": "A", "llama": "A"}},
     ]
     assert rows(read(tmp_path / "i.json", by_item)) == expected[:4]
+
+
+def test_a_path_in_a_taxonomy_is_one_label_and_no_part_of_it_is_lost(tmp_path):
+    def of(worker, *path):
+        value = {"taxonomy": [list(path)]}
+        return {"completed_by": worker, "result": [{"from_name": "kind", "type": "taxonomy", "value": value}]}
+
+    content = [{"id": 1, "data": {}, "annotations": [of(1, "animal", "dog"), of(2, "animal", "cat")]}]
+    assert rows(read(tmp_path / "a.json", content)) == [(1, 1, "animal / dog"), (1, 2, "animal / cat")]
+
+
+def test_spans_are_no_classes(tmp_path):
+    with pytest.raises(AnnotationError, match=r"line 1: \[0, 2, 'PER'\] is no class"):
+        read(tmp_path / "doccano.jsonl", lines([{"id": n, "text": "x", "label": [[n, 2, "PER"]]} for n in range(3)]))
+    made = {"spans": [{"start": 0, "end": 1, "label": "PER"}], "_input_hash": 1, "_annotator_id": "a"}
+    by_hand = [made | {"answer": answer, "_view_id": "ner_manual"} for answer in ("accept", "reject")]
+    with pytest.raises(AnnotationError, match=r"no annotation \(2 examples of ner_manual, whose spans are no class"):
+        read(tmp_path / "prodigy.jsonl", lines(by_hand))
+    one_each = [made | {"answer": a, "_view_id": "ner", "_task_hash": n} for n, a in enumerate(("accept", "reject"))]
+    found = rows(read(tmp_path / "prodigy.jsonl", lines(one_each)))
+    assert found == [(0, "a", "accept"), (1, "a", "reject")]
+
+
+def test_output_of_ground_truth_without_workers_is_refused_with_the_code_that_reads_theirs(tmp_path):
+    about = {
+        "class-name": "cat",
+        "confidence": 0.9,
+        "human-annotated": "yes",
+        "type": "groundtruth/image-classification",
+    }
+    manifest = [{"source-ref": f"s3://b/{n}.png", "pets": n % 2, "pets-metadata": about} for n in range(4)]
+    answers = [
+        {"workerId": who, "answerContent": {"crowd-image-classifier": {"label": label}}, "submissionTime": "2026"}
+        for who, label in (("a", "cat"), ("b", "dog"))
+    ]
+    folder = tmp_path / "worker-response"
+    for task in ("0", "1"):
+        (folder / "iteration-1" / task).mkdir(parents=True)
+        path = folder / "iteration-1" / task / "2026.json"
+        path.write_text(json.dumps({"answers": answers}))
+    (tmp_path / "output.manifest").write_text(lines(manifest))
+    for source in (tmp_path / "output.manifest", path):
+        with pytest.raises(AnnotationError, match="output of SageMaker Ground Truth, with") as refused:
+            cp.read(source)
+        code = str(refused.value)
+        code = code[code.index("cp.read(") :].replace("'worker-response'", "folder")
+        found = eval(code, {"cp": cp, "json": json, "pathlib": pathlib, "folder": folder})
+        assert rows(found) == [(task, who, label) for task in ("0", "1") for who, label in (("a", "cat"), ("b", "dog"))]
+
+
+@pytest.mark.parametrize(
+    "start", ['<?xml version="1.0"?><annotations/>', "\ufeff <!DOCTYPE html><html></html>", "<html>"]
+)
+def test_markup_is_said_to_be_no_table(tmp_path, start):
+    with pytest.raises(AnnotationError, match="is XML or a page of HTML, and no table"):
+        read(tmp_path / "a.csv", start)

@@ -47,6 +47,9 @@ They are in small letters, without blanks, dashes, accents, and "id" or "name" a
 CONTENT = ("text", "sentence", "image", "document", "question", "input", "prompt", "instruction")
 """Names of tasks that may as well be their content, where another column names them."""
 
+CODED = ("label", "class", "category", "choice", "value", "option", "verdict", "klasse", "kategorie", "classe", "clase")
+"""Names of labels, as :func:`stem` has them, that may be numbered: "label_id"; "answer_id" may be what is judged."""
+
 JUDGES = ("judge", "judgemodel", "evaluator", "evaluatormodel", "grader", "gradermodel")
 """Names of workers, as :func:`stem` has them, beside which a column "model" names what they judge."""
 

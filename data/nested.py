@@ -219,9 +219,8 @@ def records_of_cells(table: pd.DataFrame, *, is_text: bool) -> list[dict[str, An
         table: with lists, arrays and dictionaries, or with text of them: JSON, or as Python shows them.
         is_text: whether all cells are text, of which whole numbers are made where a column has them alone.
     """
-    parse = parsed_cells if is_text else _plain_cells
-    cells = {name: parse(table[name]) for name in table if _of_annotations(str(name))}
-    cells = {name: found for name, found in cells.items() if found and not (is_text and all(map(_is_single, found)))}
+    cells = {name: _cells(table[name]) for name in table if _of_annotations(str(name))}
+    cells = {name: found for name, found in cells.items() if found is not None}
     if not cells:
         return None
     others = table.drop(columns=list(cells))
@@ -229,6 +228,12 @@ def records_of_cells(table: pd.DataFrame, *, is_text: bool) -> list[dict[str, An
     of_rows = {name: [None if each != each else each for each in column] for name, column in columns.items()} | cells
     names = list(map(str, table.columns))
     return [dict(zip(names, row, strict=True)) for row in zip(*(of_rows[name] for name in table), strict=True)]
+
+
+def _cells(values: pd.Series) -> list[Any] | None:
+    """The lists or dictionaries of a column, or those whose text it has; None of others, and of texts of one value."""
+    found = parsed_cells(values)
+    return _plain_cells(values) if found is None or all(map(_is_single, found)) else found
 
 
 def _plain_cells(values: pd.Series) -> list[Any] | None:

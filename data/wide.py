@@ -45,11 +45,11 @@ ONE_HOT = 5
 IDENTIFIER = re.compile(r"(?<![A-Za-z])(?i:u?u?id|guid|key|index|no|nr|number)$|(?<=[a-z])(?:Id|ID)$")
 """Endings of the names of identifiers: "tweet_id", "docId"."""
 
-AGGREGATES = (
-    "majority", "majorityvote", "majoritylabel", "mv", "consensus", "consensuslabel", "aggregated", "adjudicated",
-    "final", "finallabel", "overall", "mean", "average", "median", "mode",
-)  # fmt: skip
-"""Names of columns of labels that no worker gave."""
+AGGREGATES = re.compile(
+    r"(majority|mv|consensus|aggregated?|adjudicat(ed|ion)|final|resolved|agreed|merged|overall|mean|average|avg|median|mode)"
+    r"(vote|label|annotation|answer|class|rating|score|grade|decision|verdict)?s?"
+)
+"""Names of columns of labels that no worker gave, as :func:`plain` has them."""
 
 TRUTHS = re.compile(
     r"(expected|reference|target|actual|correct|true|real|right)(label|answer|class|value|response|output|score|rating)s?"
@@ -58,11 +58,12 @@ TRUTHS = re.compile(
 """Names of columns of true labels, as :func:`plain` has them, where their values are those of workers."""
 
 BESIDE = frozenset({
-    "agree", "agreement", "batch", "cluster", "date", "day", "difficulty", "disagreement", "epoch", "fold", "group",
-    "index", "iteration", "length", "level", "month", "order", "page", "position", "priority", "rank", "round", "run",
-    "section", "seed", "session", "split", "step", "subset", "topic", "turn", "unanimous", "version", "week", "year",
+    "agree", "agreement", "batch", "certainty", "cluster", "confidence", "date", "day", "difficulty", "disagreement",
+    "duration", "epoch", "fold", "group", "index", "iteration", "length", "level", "month", "order", "page", "position",
+    "priority", "rank", "round", "run", "seconds", "section", "seed", "session", "split", "step", "subset", "sureness",
+    "time", "topic", "turn", "unanimous", "version", "week", "year",
 })  # fmt: skip
-"""Names of columns that say something of a task, and are no worker's."""
+"""Names, or their last parts, of columns that say something of a task or a label, and are no worker's."""
 
 TOTALS = ("total", "sum", "n", "count", "votes", "nvotes", "annotations", "nannotations")
 """Names of columns of vote counts that are of no class."""
@@ -127,13 +128,13 @@ def wide_roles(
     if task not in names:
         raise missing_column(task or "task", "task", names, what)
     gold = gold or next((name for name in names if stem(name) in NAMES["gold"]), None)
-    free = [name for name in names if name not in (task, gold) and plain(name) not in AGGREGATES]
+    free = [name for name in names if name not in (task, gold) and not AGGREGATES.fullmatch(plain(name))]
     whole = {name: _whole_numbers(table[name]) for name in free if plain(name) not in TOTALS}
     counts = {name: numbers for name, numbers in whole.items() if numbers is not None}
     values = _few_values(table[free], workers)
     if columns is None:
         shared = [name for name, found in values.items() if not found or shares(found, name, values)]
-        shared = [name for name in shared if not _is_beside(name, values) and plain(name) not in BESIDE]
+        shared = [name for name in shared if not _is_beside(name, values) and not _says_more(name)]
         truths = [name for name in shared if TRUTHS.fullmatch(plain(name))]
         if truths and len(shared) > len(truths) + 1:
             gold, shared = gold or truths[0], [name for name in shared if name not in truths]
@@ -199,7 +200,8 @@ def by_worker_and_question(table: pd.DataFrame, abstentions: Iterable[object] = 
         rf"(?P<worker>.+){SEPARATOR}(?P<question>{CRITERION})",
         rf"(?P<question>{CRITERION}){SEPARATOR}(?P<worker>.+)",
     ):
-        parts = {name: found for name in names if name != task and (found := re.fullmatch(pattern, name)) is not None}
+        free = [name for name in names if name != task and not _says_more(name)]
+        parts = {name: found for name in free if (found := re.fullmatch(pattern, name)) is not None}
         workers, questions = ({found[role] for found in parts.values()} for role in ("worker", "question"))
         if task is None or min(len(workers), len(questions)) < 2 or len(parts) < len(workers) * len(questions):
             continue
@@ -263,6 +265,11 @@ def _is_beside(name: str, values: Mapping[str, set[Hashable]]) -> bool:
         for other, found in values.items()
         if found
     )
+
+
+def _says_more(name: str) -> bool:
+    """Return whether a column is called as one that says something of a task or a label: ``batch``, ``ann_seconds``."""
+    return plain(name) in BESIDE or plain(re.split(SEPARATOR, name)[-1]) in BESIDE
 
 
 def _refuse_two_kinds(what: str, values: Mapping[str, set[Hashable]]) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..column_names import (
     BOTH,
+    CODED,
     CONTENT,
     COUNTS,
     NAMES,
@@ -132,7 +133,25 @@ def find_roles(
         left = [name for name in names if name not in found.values() and (name == role or name not in empty)]
         found[role] = _inferred(role, left, listed, what, found)
         guessed += [role] if found[role] not in (None, role) else []
-    return Roles(**found, guessed=tuple(guessed))  # type: ignore[arg-type]
+    roles = Roles(**found, guessed=tuple(guessed))  # type: ignore[arg-type]
+    if table is not None and "label" in guessed and _is_what_is_judged(table, roles):
+        lacking = missing_column("label", "label", listed, what, taken=[roles.task, roles.worker, roles.label])
+        raise AnnotationError(f"{lacking} Where the labels are in {roles.label!r}: label={roles.label!r}.")
+    return roles
+
+
+def _is_what_is_judged(table: pd.DataFrame, roles: Roles) -> bool:
+    """Return whether the labels are identifiers of what is judged, of which a worker has several for a task.
+
+    Or all workers have the same one for a task.
+    """
+    if roles.worker is None or not is_identifier(roles.label) or stem(roles.label) in CODED:
+        return False
+    known = table[[roles.task, roles.worker, roles.label]].dropna().astype(str).drop_duplicates()
+    by_task = known.groupby(roles.task)
+    several = by_task[roles.worker].nunique() > 1
+    alike = several.any() and (by_task[roles.label].nunique()[several] == 1).all()
+    return bool(alike or known.duplicated([roles.task, roles.worker]).any())
 
 
 def with_task_of_questions(roles: Roles, table: pd.DataFrame, what: str, taken: Sequence[str | None] = ()) -> Roles:

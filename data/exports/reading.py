@@ -541,7 +541,7 @@ def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
 
 def _of_cells(table: Table, asked: Asked) -> tuple[Annotations, str] | None:
     """Read a table of which a column of workers or labels has lists or dictionaries, as the same in JSON; else None."""
-    records = records_of_cells(table.frame, is_text=table.path is not None)
+    records = None if asked.options.get("tidy") else records_of_cells(table.frame, is_text=table.path is not None)
     if records is None:
         return None
     return _of_records(records, table.what, asked, table.where, list(map(table.where, range(len(records)))))

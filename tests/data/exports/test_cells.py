@@ -116,3 +116,11 @@ def test_a_mean_beside_workers_is_none_of_them(capsys):
     table = pd.DataFrame({"id": range(8), **{name: [0, 1, 1, 0] * 2 for name in ("ann", "bob", "overall")}})
     assert list(cp.read(table).workers) == ["ann", "bob"]
     assert "left out: 'overall'" in capsys.readouterr().err
+
+
+def test_a_verdict_that_a_judge_wrote_as_json_is_the_label_and_its_reason_is_none(tmp_path):
+    texts = [json.dumps({"score": 1 + number % 3, "reason": f"{number} words"}) for number in range(12)]
+    rows = [{"item": n // 2, "judge": "ab"[n % 2], "output": text} for n, text in enumerate(texts)]
+    for source in (rows, *sources(tmp_path, rows)):
+        found = cp.read(source, tell=False)
+        assert triples(found) == sorted((n // 2, "ab"[n % 2], 1 + n % 3) for n in range(12))

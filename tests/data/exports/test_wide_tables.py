@@ -206,3 +206,20 @@ def test_a_row_of_sums_below_the_tasks_is_told(tmp_path, last, label):
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*row of sums")
         assert read(tmp_path / "a.csv", columns="workers").n_tasks == 7
+
+
+def test_how_sure_a_worker_is_and_what_others_made_of_the_labels_are_no_workers():
+    labels = {"rater1_score": [1, 2, 3] * 3, "rater2_score": [1, 3, 3] * 3, "adjudicated_score": [1, 2, 3] * 3}
+    sure = {f"rater{n}_confidence": [1, 2, 4] * 3 for n in (1, 2)}
+    assert list(read(pd.DataFrame({"item": range(9), **labels, **sure})).workers) == ["rater1_score", "rater2_score"]
+
+
+def test_identifiers_of_what_is_judged_are_no_labels():
+    judges = {"judge": ["x"] * 4 + ["y"] * 4 + ["z"] * 4, "grade": ["pass", "fail"] * 6}
+    table = pd.DataFrame({"question_id": [0, 0, 1, 1] * 3, "answer_id": list("abcd") * 3, **judges})
+    of_one_answer = table.assign(question_id=list("0123") * 3)
+    for each in (table, of_one_answer):
+        with pytest.raises(AnnotationError, match=r"no column 'label'.*label='answer_id'"):
+            read(each)
+    chosen = of_one_answer.assign(answer_id=list("abcdabcbabcd")).drop(columns="grade")
+    assert list(read(chosen).classes) == list("abcd")

@@ -126,7 +126,9 @@ def check_input(request: Request, context: typer.Context | None = None, of_a_fit
             header = read_header(path, separator(request), request.encoding)
         except OSError as error:
             raise _unreadable(path, error) from error
-        check_columns(request.named_columns, header, str(path))
+        columns = request.named_columns
+        in_cells = [name for name in columns.values() if name.partition(".")[0] in header]  # of dictionaries, as text
+        check_columns(columns, [*header, *in_cells], str(path))
 
 
 def read_annotations(request: Request, first: Annotations | None = None) -> Annotations:

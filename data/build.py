@@ -19,6 +19,7 @@ from .input_warnings import (
     tell_alike_names,
     tell_classes,
     tell_codes,
+    tell_no_workers,
     tell_order,
     tell_other_scales,
     tell_repeated_table,
@@ -150,6 +151,8 @@ def build(
             tell_alike_names(worker.title, worker.ids, case=True)
     if tell:
         tell_sums(task, label.codes, named)
+        if worker is not None and workers is None:
+            tell_no_workers(worker.ids)
     if tell and kind.in_order and worker is not None and not isinstance(task.ids, Units):
         tell_other_scales(label.title, named, label.codes, worker)
     if tasks is not None:

@@ -80,6 +80,18 @@ CRITERIA = frozenset({
 CRITERION_NAMES = ("annotationname", "scorename")
 """Names, as :func:`plain` has them, of columns that name what is judged, and not what was said of it."""
 
+AGGREGATES = re.compile(
+    r"(majority|mv|consensus|aggregated?|adjudicat(ed|ion)|final|resolved|agreed|merged|overall|mean|average|avg|median|mode)"
+    r"(vote|label|annotation|answer|class|rating|score|grade|decision|verdict)?s?"
+)
+"""Names of columns of labels that no worker gave, as :func:`plain` has them."""
+
+TRUTHS = re.compile(
+    r"(expected|reference|target|actual|correct|true|real|right)(label|answer|class|value|response|output|score|rating)s?"
+    r"|expected|reference|target|actual|answerkey|goldstandard|ytrue|gt"
+)
+"""Names of columns of true labels, as :func:`plain` has them, where their values are those of workers."""
+
 HARDLY_REPEATED = 0.9
 """Share of the rows from which on so many different values are hardly those of tasks, workers or labels."""
 

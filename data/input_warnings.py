@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .answers import BEFORE, LONGEST, NUMBER, SCALE, label_in
+from .column_names import AGGREGATES, NAMES, TRUTHS, stem
 from .columns import Column
 from .errors import AnnotationError, nearest, warn
 from .id_text import listing
@@ -160,6 +161,23 @@ def tell_sums(task: Column, label: np.ndarray, classes: Ids) -> None:
                 f"{task.title}, {task.where(row)}: the task {task.ids[place]!r} is called as a row of sums or means "
                 f"is, and has the label {classes[int(own[0])]!r}, as no other has; where it is one, remove the row"
             )
+
+
+def tell_no_workers(workers: Ids) -> None:
+    """Warn of workers that are called as true labels are, or as what was made of workers' labels, among several."""
+    if not 2 < len(workers) <= MOST_NAMES:
+        return
+    short = {name: stem(name) for name in workers if isinstance(name, str)}
+    found = [
+        name
+        for name, each in short.items()
+        if each in NAMES["gold"] or TRUTHS.fullmatch(each) or AGGREGATES.fullmatch(each)
+    ]
+    if found:
+        warn(
+            f"the workers have {listing(found, 3)}, called as true labels are, or as what is made of several workers' "
+            "labels; where it is no worker, leave it out: true labels are taken by gold='FILE'"
+        )
 
 
 def tell_other_scales(title: str, classes: Ids, label: np.ndarray, worker: Column) -> None:

@@ -194,10 +194,16 @@ def labels_in_lists(records: Records) -> tuple[str, str, list[Any]] | None:
     for number, record in enumerate(records):
         for place, value in _lists(record):
             name = place.rpartition(".")[2].partition("[")[0]
-            is_of_labels = is_name_of(name, "label") or is_name_of(_one(name), "label")
+            is_of_labels = is_name_of(name, "label") or is_name_of(_one(name), "label") or _are_of_workers(name)
             if is_of_labels and value and all(map(_is_scalar, value)):
                 return f"record {number}, {place}", name, value
     return None
+
+
+def _are_of_workers(name: str) -> bool:
+    """Return whether a field is called as the labels of workers: ``annotator_labels``."""
+    who, _, what = name.partition("_")
+    return is_name_of(who, "worker") and is_name_of(_one(what), "label")
 
 
 def _lists(value: Any, before: str = "") -> Iterator[tuple[str, list[Any]]]:

@@ -12,10 +12,12 @@ from .agreement import krippendorff_alpha
 from .arrays import groups_sharing
 from .build import Rows, check_counts
 from .column_names import (
+    AGGREGATES,
     CONTENT,
     CRITERIA,
     NAMES,
     SYSTEMS,
+    TRUTHS,
     are_criteria,
     is_name_of,
     missing_column,
@@ -44,18 +46,6 @@ ONE_HOT = 5
 
 IDENTIFIER = re.compile(r"(?<![A-Za-z])(?i:u?u?id|guid|key|index|no|nr|number)$|(?<=[a-z])(?:Id|ID)$")
 """Endings of the names of identifiers: "tweet_id", "docId"."""
-
-AGGREGATES = re.compile(
-    r"(majority|mv|consensus|aggregated?|adjudicat(ed|ion)|final|resolved|agreed|merged|overall|mean|average|avg|median|mode)"
-    r"(vote|label|annotation|answer|class|rating|score|grade|decision|verdict)?s?"
-)
-"""Names of columns of labels that no worker gave, as :func:`plain` has them."""
-
-TRUTHS = re.compile(
-    r"(expected|reference|target|actual|correct|true|real|right)(label|answer|class|value|response|output|score|rating)s?"
-    r"|expected|reference|target|actual|answerkey|goldstandard|ytrue|gt"
-)
-"""Names of columns of true labels, as :func:`plain` has them, where their values are those of workers."""
 
 BESIDE = frozenset({
     "agree", "agreement", "batch", "certainty", "cluster", "confidence", "date", "day", "difficulty", "disagreement",

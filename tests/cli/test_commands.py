@@ -783,3 +783,17 @@ def test_two_columns_name_the_tasks_on_the_command_line(tmp_path):
     done = crowdppl("agreement", path, "--task", "question,variant")
     assert done.exit_code == 0
     assert "36 annotations of 12 tasks" in done.output
+
+
+def test_the_advice_on_labels_by_criterion_in_cells_can_be_pasted(tmp_path):
+    scores = [json.dumps({"fluency": 1 + n % 3, "depth": 1 + n % 2}) for n in range(12)]
+    table = pd.DataFrame({"id": [n // 2 for n in range(12)], "judge": ["a", "b"] * 6, "score": scores})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    fit = ("fit", tmp_path / "a.csv", "--story", "majority_vote", "--out")
+    advice = re.findall(r"(--(?:label|question)) '?([\w.,]+[\w])'?", refused(*fit, tmp_path / "refused"))
+    assert {option for option, _ in advice} == {"--label", "--question"}
+    for number, (option, value) in enumerate(advice):
+        out = tmp_path / str(number)
+        assert crowdppl(*fit, out, option, value).exit_code == 0
+        read = pd.read_csv(out / "labels.csv")
+        assert len(read) == (6 if option == "--label" else 12)

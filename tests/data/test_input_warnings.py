@@ -314,3 +314,14 @@ def test_codes_and_two_numbers_that_are_text_are_not_told_as_a_scale(labels):
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*those of a scale")
         Annotations.from_frame(frame(*labels))
+
+
+@pytest.mark.parametrize("name", ["gold", "expected_label", "majority", "Final"])
+def test_workers_that_are_called_as_true_labels_or_a_majority_are_told(name):
+    by_task = {f"t{n}": {"ann": n % 2, "bob": n % 3 % 2, name: n % 2} for n in range(6)}
+    with pytest.warns(AnnotationWarning, match=rf"workers have '{name}', called as true labels .* by gold='FILE'"):
+        assert Annotations.from_dict(by_task).n_workers == 3
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*called as true labels")
+        Annotations.from_dict(by_task, workers=["ann", "bob", name])
+        Annotations.from_dict({task: {who: by[who] for who in ("ann", "bob")} for task, by in by_task.items()})

@@ -124,3 +124,12 @@ def test_a_verdict_that_a_judge_wrote_as_json_is_the_label_and_its_reason_is_non
     for source in (rows, *sources(tmp_path, rows)):
         found = cp.read(source, tell=False)
         assert triples(found) == sorted((n // 2, "ab"[n % 2], 1 + n % 3) for n in range(12))
+
+
+def test_lists_of_annotator_labels_are_those_of_workers_without_a_name(tmp_path):
+    given = [["yes", "yes", "no"], ["no", "no", "no"], ["yes", "no", "no"]]
+    rows = [{"pairID": f"p{n}", "annotator_labels": labels, "gold_label": labels[1]} for n, labels in enumerate(given)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = cp.read(tmp_path / "a.jsonl", tell=False)
+    assert (found.named, found.n_annotations) == (False, 9)
+    assert [found.classes[k] for k in found.gold] == ["yes", "no", "no"]

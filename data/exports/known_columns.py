@@ -117,6 +117,8 @@ def find_roles(
         few = min(FEW_ANSWERS, len(table) // REPEATED)
         asked = others if all(1 < table[name].nunique() <= few for name in others) else asked
     wide = f" Where each of the columns answers a question about the task: question={asked}." * (len(asked) > 1)
+    if table is not None and len(asked) > 1 and _are_marks(table[asked]):
+        wide = f" Where the one column that is 1 is the label: table['label'] = table[{asked}].idxmax(axis=1).{wide}"
     if likely or len(unknown) > 1:
         lacking = missing_column(unknown[0], unknown[0], listed, what, others=unknown[1:], likely=likely, taken=taken)
         raise AnnotationError(f"{lacking}{wide}")
@@ -138,6 +140,12 @@ def find_roles(
         lacking = missing_column("label", "label", listed, what, taken=[roles.task, roles.worker, roles.label])
         raise AnnotationError(f"{lacking} Where the labels are in {roles.label!r}: label={roles.label!r}.")
     return roles
+
+
+def _are_marks(table: pd.DataFrame) -> bool:
+    """Return whether one column is 1 in each row, and the others 0."""
+    numbers = table.apply(pd.to_numeric, errors="coerce")
+    return bool(numbers.isin([0, 1]).all(axis=None) and (numbers.sum(axis=1) == 1).all())
 
 
 def _is_what_is_judged(table: pd.DataFrame, roles: Roles) -> bool:

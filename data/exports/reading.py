@@ -176,12 +176,13 @@ def read(
     - Dictionaries ``{task: {worker: label}}`` or ``{judge: {item: label}}`` in JSON, also where a label stands in a
       dictionary, ``{"label": …, "reason": …}``; counts of votes by class, ``{"votes": {"toxic": 3, "ok": 2}}``,
       asked about where they may be workers' scores; records with nested judges and verdicts, whose columns are called
-      ``judge.model`` and ``verdict.label``: any place in them can be named so.
+      ``judge.model`` and ``verdict.label``: any place in them can be named so. Lists and dictionaries in the cells of a
+      table are read as the same in JSON is.
     - Tables of comparisons, with two columns of items (left and right, model_a and model_b, item1 and item2) and one of
       which is better (a side or an item; ``tie (bothbad)``, too), or a column for each outcome (winner_model_a,
       winner_model_b, winner_tie), or the columns winner and loser alone: :meth:`Annotations.from_comparisons`.
     - Exports of Label Studio, Labelbox, Argilla, Prodigy, doccano, MTurk, SageMaker Ground Truth, Zooniverse, Toloka
-      and CrowdFlower (Appen), and LeWiDi's datasets.
+      and CrowdFlower (Appen), feedback that LangSmith lists, and LeWiDi's datasets.
       Cancelled, rejected and ignored annotations are left out, which is said; gold labels are taken.
     - Logs of evaluations, one or a folder of them: inspect_ai's ``.json`` and ``.eval``, lm-evaluation-harness's
       ``samples_*.jsonl``, results of promptfoo, logs of OpenAI's evals, test runs of deepeval, exported scores of

@@ -478,3 +478,18 @@ def test_what_is_wrong_in_one_of_several_tables_is_said_of_that_one(tmp_path):
         cp.read(tmp_path / "*.tsv")
     with pytest.raises(cp.AnnotationError, match=r"cp\.read reads CSV"):
         cp.scan(str(tmp_path / "*.csv"))
+
+
+def test_a_column_for_each_class_that_is_1_in_one_place_is_refused_with_the_code_that_makes_labels_of_it(tmp_path):
+    marks = pd.DataFrame({"good": [1, 0, 0] * 4, "bad": [0, 1, 0] * 4, "mixed": [0, 0, 1] * 4})
+    table = pd.DataFrame({"item": [n // 2 for n in range(12)], "rater": ["a", "b"] * 6}).join(marks)
+    table.to_csv(tmp_path / "a.csv", index=False)
+    for source in (table, tmp_path / "a.csv"):
+        with pytest.raises(AnnotationError, match="the one column that is 1 is the label") as refused:
+            cp.read(source)
+    code = str(refused.value).partition("is the label: ")[2].partition(". Where")[0]
+    exec(code, {"table": table})
+    found = cp.read(table, tell=False)
+    assert (found.n_annotations, set(found.classes)) == (12, {"good", "bad", "mixed"})
+    with pytest.raises(AnnotationError, match=r"no column 'label'(?!.*column that is 1)"):
+        cp.read(table.drop(columns="label").assign(good=1))

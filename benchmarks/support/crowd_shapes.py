@@ -66,6 +66,11 @@ def plain_two_classes(rng: np.random.Generator) -> cp.Annotations:
     return crowd(*drawn(rng, accuracies(rng, 15), n_tasks=300, n_classes=2), 2)
 
 
+def alike(rng: np.random.Generator) -> cp.Annotations:
+    """300 tasks × 5, 15 workers who are right equally often, two classes."""
+    return crowd(*drawn(rng, np.full(15, 0.73), n_tasks=300, n_classes=2), 2)
+
+
 def thin(rng: np.random.Generator) -> cp.Annotations:
     """50 tasks × 4, 10 workers, two classes."""
     return crowd(*drawn(rng, accuracies(rng, 10, 0.78), n_tasks=50, per_task=4, n_classes=2), 2)
@@ -211,6 +216,7 @@ def rare_classes(rng: np.random.Generator) -> cp.Annotations:
 HEALTHY: dict[str, Callable[[np.random.Generator], cp.Annotations]] = {
     "plain": plain,
     "plain, two classes": plain_two_classes,
+    "alike, two classes": alike,
     "thin": thin,
     "rare class": rare,
     "rare classes": rare_classes,

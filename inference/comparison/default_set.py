@@ -23,7 +23,7 @@ from ..fitted.misled import checked
 from ..fitted.posterior import Posterior, equal_weights
 from .comparing import compare
 from .confused_neighbours import neighbours_are_confused
-from .weights import LEAST, weights_of_parts
+from .weights import LEAST, weights_by_probability
 
 StorySet = Mapping[str, Mapping[str, Any]]
 T = TypeVar("T")
@@ -39,14 +39,18 @@ DEFAULT_SET: dict[str, dict[str, Any]] = {
 """The default set of stories: by name the options of :func:`crowdppl.fit`, with ``story``, by default the name.
 
 Where workers share errors, the story that lets them does far better than any other; where they do not, it takes what
-most workers get wrong for the truth, or a class for an error. So the log-posterior decides between it and its plain
-form. ``benchmarks/auto.py`` prints what the set reaches on open crowds, with which in view it was chosen.
+most workers get wrong for the truth, or a class for an error. Where workers err evenly over the classes, a story with
+a confusion matrix for each takes chance for more than that. So what decides is how probable the annotations are by each
+(:func:`.weights_by_probability`). ``benchmarks/auto.py`` prints what the set reaches on open crowds, with which in view
+it was chosen.
 """
 
-DEFAULT_SHARES = {SHARED: 0.425, "dawid_skene": 0.425, "one_coin": 0.15}
+DEFAULT_SHARES = {SHARED: 0.1, "dawid_skene": 0.6, "one_coin": 0.3}
 """The weight of each story of :data:`DEFAULT_SET` without a look at the annotations.
 
-A story with one parameter for each worker is a voice beside the others: enough to decide where they are in doubt.
+Half of it is kept whatever these say, but not between a story and that with shared errors, of which the prior says
+less than it knows: their log-odds of a crowd without any are 1.5 and 2.5 at times. A story with one parameter for each
+worker is a voice beside those with more, enough to decide where they are in doubt.
 """
 
 ORDERED_STORY = "graded_response with a smooth prevalence"
@@ -71,7 +75,7 @@ DEFAULT_SET_UNNAMED: dict[str, dict[str, Any]] = {
 """The default set of stories where no worker is named, in the form of :data:`DEFAULT_SET`."""
 
 
-WEIGHTS = ("parts", "equal", "stacking")
+WEIGHTS = ("probability", "equal", "stacking")
 VOTES = 0.5
 LEFT = 0.05  # probability of independent annotations that every story has beside what is found
 
@@ -81,7 +85,7 @@ def auto(
     *,
     stories: StorySet | Iterable[str | Story] | str | Story | None = None,
     method: str = "em",
-    weights: str = "parts",
+    weights: str = "probability",
     votes: float | None = None,
     misled: float | None = None,
     folds: int | None = None,
@@ -108,7 +112,7 @@ def auto(
     repeats of a worker for a task count once where they agree more than independent ones would (:mod:`.repeated`).
 
     Where the annotations tell of families of workers who err together (:mod:`.error_families`), the story with shared
-    errors is fitted with an impression for each of them, too, and both have half of its share: log-posteriors decide.
+    errors is fitted with an impression for each of them, too, and both have half of its share.
 
     Args:
         annotations: who labelled what.
@@ -116,9 +120,10 @@ def auto(
             ``{"story": …, hyperparameter: …}``; those of :func:`default_set` by default.
         method: the engine of the fits whose labels are averaged; ``"svi"`` and ``"nuts"`` give the workers' scores
             intervals.
-        weights: ``"parts"``, by which stories of which one is another with a part over it, such as errors that workers
-            share, have their weight by how high their log-posteriors are, and others :data:`DEFAULT_SHARES`, or the
-            same (:func:`.weights_of_parts`); ``"equal"``; or ``"stacking"``, which compares the stories by how well
+        weights: ``"probability"``, by how probable the annotations are by each story: all of the weight of stories of
+            which one is another with a part over it, such as errors that workers share, and half of that of stories
+            whose parameters are tables; the rest is by :data:`DEFAULT_SHARES`, or the same
+            (:func:`.weights_by_probability`). ``"equal"``; or ``"stacking"``, which compares the stories by how well
             they predict held-out annotations, over K folds refitted by EM whatever the fits' engine: the mixture that
             predicts best.
         votes: share of the label probabilities that are the votes' of a task with hardly any annotations, from 0 to
@@ -153,7 +158,7 @@ def auto(
     fits, left_out = fit_each(chosen, annotations, fit_one, options, checkpoints, progress=progress)
     comparison = None
     shares = _shares(chosen) if stories is None else dict.fromkeys(fits, 1.0)
-    is_open = stories is None and weights == "parts" and options.get("worker_families") is None
+    is_open = stories is None and weights == "probability" and options.get("worker_families") is None
     if is_open and SHARED in fits and (found := error_families(fits[SHARED].annotations)) is not None:
         added = {BY_FAMILY: DEFAULT_SET[SHARED] | {"worker_families": found}}
         fits |= fit_each(added, annotations, fit_one, options, checkpoints, progress=progress, first=len(chosen))[0]
@@ -161,8 +166,8 @@ def auto(
     kept, lost = kept_stories(fits)
     if len(lost) == len(fits) and only_votes_tell(data := next(iter(fits.values())).annotations, options):
         return replace(Posterior.of(fit_baseline("smoothed_votes", data)), left_out=left_out | lost)
-    if weights == "parts":
-        of_fits = weights_of_parts(kept, shares)
+    if weights == "probability":
+        of_fits = weights_by_probability(kept, shares)
         of_fits = by_dependence(kept, of_fits) if stories is None else of_fits
     elif weights == "equal" or len(kept) == 1:
         of_fits = equal_weights(kept)

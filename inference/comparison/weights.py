@@ -1,30 +1,41 @@
 """Weights of several stories for their average."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from ..densities.model import Model
-from ..fitted.fitted import Fitted, log_posterior_at_mean
+from ..fitted.fitted import Fitted
+from .marginal_likelihood import compared_by, log_marginal_likelihood, log_probabilities_of_parts
 
 LEAST = 0.005  # weights below it are 0
+BY_PROBABILITY = 0.5  # part of the weight that is by how probable the annotations are by each story
 RESAMPLES = 1000  # of the Bayesian bootstrap
 BLOCKS = 20_000  # units at the most for the Bayesian bootstrap; of more, adjacent ones are summed
 AT_A_TIME = 100  # resamples that are held in memory
 
 
-def weights_of_parts(fits: Mapping[str, Fitted], shares: Mapping[str, float]) -> pd.Series:
-    r"""Weights of stories, some of which are others with a part over them, such as errors that workers share.
+def weights_by_probability(fits: Mapping[str, Fitted], shares: Mapping[str, float]) -> pd.Series:
+    r"""Weights of stories by how probable the annotations are by each, of which a part is kept for any story.
 
-    Stories that differ by their parts alone share the sum of their shares :math:`s_m` by how high their log-posteriors
-    :math:`f_m` are, with probability tables in log-odds:
+    Stories of which one is another with a part over it, such as errors that workers share, are a family. They divide
+    its weight in proportion to their shares without a look at the annotations, times how probable the annotations are
+    with and without the part (:func:`.log_probabilities_of_parts`): it has parameters of its own, whose prior costs it
+    more than it gains where the annotations do not ask for it.
 
-    .. math:: w_m \propto s_m \exp(f_m)
+    Families f are compared by how probable the annotations are by their plain stories, :math:`\exp(m_f)`
+    (:func:`.log_marginal_likelihood`). This tells little of a crowd that asks for a part, which other families may
+    lack; and no story is true, so that of many annotations the labels of one alone would be too sure where others had
+    differed. So of families that can be compared, with shares :math:`w_f` that sum to 1, :math:`p_f` the weight of
+    parts in the family times its share of the families with parts, and :math:`\lambda` of :data:`BY_PROBABILITY`, each
+    has
 
-    A part has parameters of its own, whose prior costs it more than it gains where the annotations do not ask for it.
-    This is a rough measure of the evidence: heights are compared, not masses. Those of stories with other parameters
-    are not comparable at all, so that each keeps its share.
+    .. math:: (1 - \lambda) w_f + \lambda \Big(p_f + \big(1 - \sum_g p_g\big)
+        \frac{w_f \exp(m_f)}{\sum_g w_g \exp(m_g)}\Big)
+
+    of the sum of their shares. The others keep their share.
 
     Args:
         fits: by name.
@@ -33,18 +44,39 @@ def weights_of_parts(fits: Mapping[str, Fitted], shares: Mapping[str, float]) ->
     Returns:
         by name; they sum to 1, and those below :data:`LEAST` are 0.
     """
-    families: dict[Model, list[str]] = {}
+    families: dict[Model, dict[str, Fitted]] = {}
     for name, fitted in fits.items():
-        families.setdefault(fitted.model.plain or fitted.model, []).append(name)
+        families.setdefault(fitted.model.plain or fitted.model, {})[name] = fitted
+    compared: dict[Hashable, list[dict[str, Fitted]]] = {}
+    for model, family in families.items():
+        compared.setdefault(compared_by(next(iter(family.values()))) or model, []).append(family)
     found: dict[str, float] = {}
-    for names in families.values():
-        share = np.array([shares[name] for name in names])
-        height = np.array([log_posterior_at_mean(fits[name]) if len(names) > 1 else 0.0 for name in names])
-        weight = share * np.exp(height - height.max())
-        found |= dict(zip(names, weight / weight.sum() * share.sum(), strict=True))
-    weight = np.array([found[name] for name in fits])
-    weight = np.where(weight < LEAST * weight.sum(), 0.0, weight)
-    return pd.Series(weight / weight.sum(), pd.Index(list(fits), name="story"), name="weight")
+    for group in compared.values():
+        share = np.array([sum(shares[name] for name in family) for family in group])
+        within = [_proportional([shares[name] for name in one], log_probabilities_of_parts(one)) for one in group]
+        has_part = [[fit.model.plain is not None for fit in family.values()] for family in group]
+        of_parts = [weight[has].sum() for weight, has in zip(within, has_part, strict=True)]
+        of_all = share * list(map(any, has_part))
+        asked = of_parts * of_all / max(of_all.sum(), share.min())
+        log = [log_marginal_likelihood(_plain(family)) if len(group) > 1 else 0.0 for family in group]
+        by_probability = asked + (1 - asked.sum()) * _proportional(share, log)
+        of_family = (1 - BY_PROBABILITY) * share + BY_PROBABILITY * share.sum() * by_probability
+        for family, weight, own in zip(group, within, of_family, strict=True):
+            found |= dict(zip(family, own * weight, strict=True))
+    of_each = pd.Series(found)[list(fits)].rename_axis("story").rename("weight")
+    of_each = of_each.where(of_each >= LEAST * of_each.sum(), 0.0)
+    return of_each / of_each.sum()
+
+
+def _plain(family: Mapping[str, Fitted]) -> Fitted:
+    """The fit without a part, or the first where each has one."""
+    return min(family.values(), key=lambda fit: fit.model.plain is not None)
+
+
+def _proportional(shares: ArrayLike, log: ArrayLike) -> np.ndarray:
+    """Return numbers that sum to 1, in proportion to shares times the exponentials of others."""
+    weight = np.asarray(shares) * np.exp(log - np.max(log))
+    return np.asarray(weight / weight.sum())
 
 
 def stacking_weights(values: np.ndarray) -> np.ndarray:

@@ -477,17 +477,6 @@ def label_draws(fitted: Fitted) -> np.ndarray:
     return np.asarray(_label_draws(fitted.at_size))[:, :, : fitted.annotations.n_tasks]
 
 
-def log_posterior_at_mean(fitted: Fitted) -> float:
-    """Return the log-posterior, with probability tables in log-odds, at the mean of the draws: EM's, where it ended."""
-    mean = {name: value.mean((0, 1), keepdims=True) for name, value in fitted.draws.items()}
-    return float(_log_posteriors(fitted.with_draws(mean).at_size)[0, 0])
-
-
-@compiled(once=True)
-def _log_posteriors(fitted: Fitted) -> Array:
-    return fitted.over_draws(lambda draw: fitted.at(draw).log_posterior_in_log_odds)
-
-
 @compiled(once=True)
 def _label_draws(fitted: Fitted) -> Array:
     return fitted.over_draws(lambda draw: fitted.at(draw).posterior)

@@ -1,0 +1,143 @@
+"""How probable annotations are by a story, its parameters summed out: what stories are compared by."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from scipy.special import gammaln
+
+from ...models.parts.kernels import SMALLEST, safe_log
+from ..densities.enumerated import Parameters
+from ..densities.programs import compiled, key_of
+from ..densities.sites import parameter_names
+from ..fitted.fitted import Fitted
+
+PROBES = 8  # signs at random by which the sum of curvatures is estimated
+
+
+def compared_by(fitted: Fitted) -> tuple[str, ...] | None:
+    """Return the parameters that are no tables, which stories that are compared have in common, after an empty name.
+
+    They are those of the true labels' prior, such as a classifier's weights, or none. None where workers or tasks have
+    parameters that are no tables.
+    """
+    found = parameter_names(fitted.model, fitted.at_size.annotations)
+    others = sorted(set(fitted.draws) - found.tables)
+    return None if any({"worker", "task"} & set(found.dims[name]) for name in others) else ("", *others)
+
+
+def log_marginal_likelihood(fitted: Fitted) -> float:
+    r"""Return about how probable the annotations are by a story, in nats.
+
+    With :math:`f` the log-posterior with tables in log-odds, up to a constant that is the same for all stories, and
+    :math:`\alpha` its slope along the logarithms of a row :math:`\theta`, the row's posterior is about
+    :math:`\text{Dirichlet}(\alpha)`, as if what is summed out had been seen as often as it is expected. So
+
+    .. math:: \log p(y) \approx f(\theta) - \sum_{\text{rows}} \log \text{Dirichlet}(\theta; \alpha)
+
+    (the identity of Chib 1995, with this distribution for his mean over Gibbs draws), taken at the mean of the draws:
+    EM's, where it ended. Parameters that are no tables count by the height of their density there, which stories that
+    have the same ones are compared by.
+    """
+    found = _at_mean(fitted)
+    return found.height - sum(found.posterior.values())
+
+
+def log_probabilities_of_parts(family: Mapping[str, Fitted]) -> np.ndarray:
+    """Return about how probable the annotations are by stories that differ by their parts, in nats up to a constant.
+
+    Each is the height of the log-posterior, with tables in log-odds, less the prior's log-density of the tables that
+    not all stories have. More is summed out with a part, so that counts as they are expected say less of how well its
+    parameters are known: those that all have are taken to be known equally well, and others as before.
+
+    Args:
+        family: by name.
+
+    Returns:
+        ``(S,)``.
+    """
+    if len(family) == 1:
+        return np.zeros(1)
+    found = [_at_mean(fitted) for fitted in family.values()]
+    common = set.intersection(*(set(one.prior) for one in found))
+    return np.array([one.height - sum(one.prior[name] for name in one.prior.keys() - common) for one in found])
+
+
+class _AtMean(NamedTuple):
+    """The log-posterior at the mean of the draws, and log-densities there of a table's rows, by the table's name.
+
+    Args:
+        height: of the log-posterior.
+        posterior: by the Dirichlet distributions that the rows have about.
+        prior: by those that they had before.
+    """
+
+    height: float
+    posterior: dict[str, float]
+    prior: dict[str, float]
+
+
+def _at_mean(fitted: Fitted) -> _AtMean:
+    mean = {name: value.mean((0, 1), keepdims=True) for name, value in fitted.draws.items()}
+    seen = fitted.with_draws(mean).at_size
+    tables = tuple(sorted(parameter_names(fitted.model, seen.annotations).tables & set(mean)))
+    found = _heights(seen, tables)
+    densities = _AtMean(float(found.height), {}, {})
+    for name in tables:
+        real = tuple(map(slice, mean[name].shape[2:]))  # what is padded has its prior
+        row = np.maximum(np.asarray(seen.draws[name], float)[0, 0][real], SMALLEST)
+        prior, counts = (np.asarray(slopes[name], float)[real] * row for slopes in (found.prior, found.likelihood))
+        known = 1 - np.clip(float(found.missing[name]) / max(counts.sum(), SMALLEST), 0.0, 1.0)
+        densities.prior[name] = _log_density(row, prior)
+        densities.posterior[name] = _log_density(row, prior + known * counts)
+    return densities
+
+
+def _log_density(row: np.ndarray, concentration: np.ndarray) -> float:
+    """Of Dirichlet distributions, with their variables in log-odds, summed over rows."""
+    concentration = np.maximum(concentration, SMALLEST)
+    of_entries = (concentration * np.log(row) - gammaln(concentration)).sum()
+    return float(of_entries + gammaln(concentration.sum(-1)).sum())
+
+
+class _Heights(NamedTuple):
+    """The log-posterior at a point, slopes of log-prior and log-likelihood along tables, and what is missing.
+
+    Args:
+        height: of the log-posterior.
+        prior: slopes of the log-prior.
+        likelihood: those of the log-likelihood.
+        missing: the sum of the log-likelihood's curvatures along the logarithms of a table's entries, less its slopes.
+    """
+
+    height: Array
+    prior: Parameters
+    likelihood: Parameters
+    missing: Parameters
+
+
+@compiled(once=True, static=("tables",))
+def _heights(fitted: Fitted, tables: tuple[str, ...]) -> _Heights:
+    own = {name: value[0, 0] for name, value in fitted.draws.items()}
+
+    def likelihood(logs: Parameters) -> Array:
+        at = fitted.at(own | {name: jnp.exp(value) for name, value in logs.items()})
+        return at.log_posterior_in_log_odds - at.log_prior_in_log_odds
+
+    here = {name: own[name] for name in tables}
+    logs = {name: safe_log(table) for name, table in here.items()}
+    prior = jax.grad(lambda moved: fitted.at(own | moved).log_prior_in_log_odds)(here)
+    slope = jax.grad(likelihood)
+
+    def probe(key: Array) -> Parameters:
+        """Along signs at random, whose products with the curvature have its diagonal as their mean."""
+        keys = dict(zip(tables, jax.random.split(key, len(tables)), strict=True))
+        signs = {name: jax.random.rademacher(keys[name], logs[name].shape, logs[name].dtype) for name in tables}
+        return {name: (signs[name] * along).sum() for name, along in jax.jvp(slope, (logs,), (signs,))[1].items()}
+
+    missing = jax.tree.map(lambda each: each.mean(0), jax.lax.map(probe, jax.random.split(key_of(0), PROBES)))
+    slopes = {name: value / jnp.maximum(here[name], SMALLEST) for name, value in slope(logs).items()}
+    return _Heights(fitted.at(own).log_posterior_in_log_odds, prior, slopes, missing)

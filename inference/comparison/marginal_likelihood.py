@@ -1,4 +1,4 @@
-"""How probable annotations are by a story, its parameters summed out: what stories are compared by."""
+"""The marginal likelihood of a story: how probable the annotations are by it, its parameters summed out."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

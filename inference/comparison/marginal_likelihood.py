@@ -1,6 +1,6 @@
 """The marginal likelihood of a story: how probable the annotations are by it, its parameters summed out."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -13,9 +13,10 @@ from ...models.parts.kernels import SMALLEST, safe_log
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled, key_of
 from ..densities.sites import parameter_names
+from ..densities.sweeps import FEW_ROWS
 from ..fitted.fitted import Fitted
 
-PROBES = 8  # signs at random by which the sum of curvatures is estimated
+PROBES = 8  # signs at random by which the sum of curvatures is estimated; 1 of so many annotations that it is enough
 
 
 def compared_by(fitted: Fitted) -> tuple[str, ...] | None:
@@ -29,48 +30,11 @@ def compared_by(fitted: Fitted) -> tuple[str, ...] | None:
     return None if any({"worker", "task"} & set(found.dims[name]) for name in others) else ("", *others)
 
 
-def log_marginal_likelihood(fitted: Fitted) -> float:
-    r"""Return about how probable the annotations are by a story, in nats.
-
-    With :math:`f` the log-posterior with tables in log-odds, up to a constant that is the same for all stories, and
-    :math:`\alpha` its slope along the logarithms of a row :math:`\theta`, the row's posterior is about
-    :math:`\text{Dirichlet}(\alpha)`, as if what is summed out had been seen as often as it is expected. So
-
-    .. math:: \log p(y) \approx f(\theta) - \sum_{\text{rows}} \log \text{Dirichlet}(\theta; \alpha)
-
-    (the identity of Chib 1995, with this distribution for his mean over Gibbs draws), taken at the mean of the draws:
-    EM's, where it ended. Parameters that are no tables count by the height of their density there, which stories that
-    have the same ones are compared by.
-    """
-    found = _at_mean(fitted)
-    return found.height - sum(found.posterior.values())
-
-
-def log_probabilities_of_parts(family: Mapping[str, Fitted]) -> np.ndarray:
-    """Return about how probable the annotations are by stories that differ by their parts, in nats up to a constant.
-
-    Each is the height of the log-posterior, with tables in log-odds, less the prior's log-density of the tables that
-    not all stories have. More is summed out with a part, so that counts as they are expected say less of how well its
-    parameters are known: those that all have are taken to be known equally well, and others as before.
-
-    Args:
-        family: by name.
-
-    Returns:
-        ``(S,)``.
-    """
-    if len(family) == 1:
-        return np.zeros(1)
-    found = [_at_mean(fitted) for fitted in family.values()]
-    common = set.intersection(*(set(one.prior) for one in found))
-    return np.array([one.height - sum(one.prior[name] for name in one.prior.keys() - common) for one in found])
-
-
-class _AtMean(NamedTuple):
+class AtMean(NamedTuple):
     """The log-posterior at the mean of the draws, and log-densities there of a table's rows, by the table's name.
 
     Args:
-        height: of the log-posterior.
+        height: of the log-posterior, with tables in log-odds.
         posterior: by the Dirichlet distributions that the rows have about.
         prior: by those that they had before.
     """
@@ -79,13 +43,46 @@ class _AtMean(NamedTuple):
     posterior: dict[str, float]
     prior: dict[str, float]
 
+    @property
+    def log_marginal_likelihood(self) -> float:
+        r"""About how probable the annotations are by the story, in nats.
 
-def _at_mean(fitted: Fitted) -> _AtMean:
+        With :math:`f` the height, up to a constant that is the same for all stories, and :math:`\alpha` the slope along
+        the logarithms of a row :math:`\theta`, of which the likelihood's is made less by what is missing with what is
+        summed out (Louis 1982), the row's posterior is about :math:`\text{Dirichlet}(\alpha)`. So
+
+        .. math:: \log p(y) \approx f(\theta) - \sum_{\text{rows}} \log \text{Dirichlet}(\theta; \alpha)
+
+        (the identity of Chib 1995, with this distribution for his mean over Gibbs draws). Parameters that are no tables
+        count by the height of their density there, which stories that have the same ones are compared by.
+        """
+        return self.height - sum(self.posterior.values())
+
+
+def log_probabilities_of_parts(found: Sequence[AtMean]) -> np.ndarray:
+    """Return about how probable the annotations are by stories that differ by their parts, in nats up to a constant.
+
+    Each is the height of the log-posterior less the prior's log-density of the tables that not all stories have. More
+    is summed out with a part, so that counts as they are expected say less of how well its parameters are known: those
+    that all have are taken to be known equally well, and others as before.
+
+    Args:
+        found: of S stories.
+
+    Returns:
+        ``(S,)``.
+    """
+    common = set.intersection(*(set(one.prior) for one in found))
+    return np.array([one.height - sum(one.prior[name] for name in one.prior.keys() - common) for one in found])
+
+
+def at_mean(fitted: Fitted) -> AtMean:
+    """Return heights at the mean of a fit's draws: EM's, where it ended."""
     mean = {name: value.mean((0, 1), keepdims=True) for name, value in fitted.draws.items()}
     seen = fitted.with_draws(mean).at_size
     tables = tuple(sorted(parameter_names(fitted.model, seen.annotations).tables & set(mean)))
-    found = _heights(seen, tables)
-    densities = _AtMean(float(found.height), {}, {})
+    found = _heights(seen, tables, PROBES if fitted.annotations.n_rows <= FEW_ROWS else 1)
+    densities = AtMean(float(found.height), {}, {})
     for name in tables:
         real = tuple(map(slice, mean[name].shape[2:]))  # what is padded has its prior
         row = np.maximum(np.asarray(seen.draws[name], float)[0, 0][real], SMALLEST)
@@ -119,8 +116,8 @@ class _Heights(NamedTuple):
     missing: Parameters
 
 
-@compiled(once=True, static=("tables",))
-def _heights(fitted: Fitted, tables: tuple[str, ...]) -> _Heights:
+@compiled(once=True, static=("tables", "probes"))
+def _heights(fitted: Fitted, tables: tuple[str, ...], probes: int) -> _Heights:
     own = {name: value[0, 0] for name, value in fitted.draws.items()}
 
     def likelihood(logs: Parameters) -> Array:
@@ -138,6 +135,6 @@ def _heights(fitted: Fitted, tables: tuple[str, ...]) -> _Heights:
         signs = {name: jax.random.rademacher(keys[name], logs[name].shape, logs[name].dtype) for name in tables}
         return {name: (signs[name] * along).sum() for name, along in jax.jvp(slope, (logs,), (signs,))[1].items()}
 
-    missing = jax.tree.map(lambda each: each.mean(0), jax.lax.map(probe, jax.random.split(key_of(0), PROBES)))
+    missing = jax.tree.map(lambda each: each.mean(0), jax.lax.map(probe, jax.random.split(key_of(0), probes)))
     slopes = {name: value / jnp.maximum(here[name], SMALLEST) for name, value in slope(logs).items()}
     return _Heights(fitted.at(own).log_posterior_in_log_odds, prior, slopes, missing)

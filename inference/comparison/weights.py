@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..densities.model import Model
 from ..fitted.fitted import Fitted
-from .marginal_likelihood import compared_by, log_marginal_likelihood, log_probabilities_of_parts
+from .marginal_likelihood import at_mean, compared_by, log_probabilities_of_parts
 
 LEAST = 0.005  # weights below it are 0
 BY_PROBABILITY = 0.5  # part of the weight that is by how probable the annotations are by each story
@@ -26,9 +26,9 @@ def weights_by_probability(fits: Mapping[str, Fitted], shares: Mapping[str, floa
     more than it gains where the annotations do not ask for it.
 
     Families f are compared by how probable the annotations are by their plain stories, :math:`\exp(m_f)`
-    (:func:`.log_marginal_likelihood`). This tells little of a crowd that asks for a part, which other families may
-    lack; and no story is true, so that of many annotations the labels of one alone would be too sure where others had
-    differed. So of families that can be compared, with shares :math:`w_f` that sum to 1, :math:`p_f` the weight of
+    (:attr:`.AtMean.log_marginal_likelihood`). This tells little of a crowd that asks for a part, which other families
+    may lack; and no story is true, so that of many annotations the labels of one alone would be too sure where others
+    had differed. So of families that can be compared, with shares :math:`w_f` that sum to 1, :math:`p_f` the weight of
     parts in the family times its share of the families with parts, and :math:`\lambda` of :data:`BY_PROBABILITY`, each
     has
 
@@ -51,14 +51,16 @@ def weights_by_probability(fits: Mapping[str, Fitted], shares: Mapping[str, floa
     for model, family in families.items():
         compared.setdefault(compared_by(next(iter(family.values()))) or model, []).append(family)
     found: dict[str, float] = {}
+    heights = {name: at_mean(fitted) for name, fitted in fits.items()}
     for group in compared.values():
         share = np.array([sum(shares[name] for name in family) for family in group])
-        within = [_proportional([shares[name] for name in one], log_probabilities_of_parts(one)) for one in group]
+        of_parts = [log_probabilities_of_parts([heights[name] for name in family]) for family in group]
+        within = [_proportional([shares[name] for name in one], log) for one, log in zip(group, of_parts, strict=True)]
         has_part = [[fit.model.plain is not None for fit in family.values()] for family in group]
-        of_parts = [weight[has].sum() for weight, has in zip(within, has_part, strict=True)]
+        weight_of_parts = [weight[has].sum() for weight, has in zip(within, has_part, strict=True)]
         of_all = share * list(map(any, has_part))
-        asked = of_parts * of_all / max(of_all.sum(), share.min())
-        log = [log_marginal_likelihood(_plain(family)) if len(group) > 1 else 0.0 for family in group]
+        asked = weight_of_parts * of_all / (of_all.sum() or 1.0)
+        log = [heights[_plain(family)].log_marginal_likelihood for family in group]
         by_probability = asked + (1 - asked.sum()) * _proportional(share, log)
         of_family = (1 - BY_PROBABILITY) * share + BY_PROBABILITY * share.sum() * by_probability
         for family, weight, own in zip(group, within, of_family, strict=True):
@@ -68,9 +70,9 @@ def weights_by_probability(fits: Mapping[str, Fitted], shares: Mapping[str, floa
     return of_each / of_each.sum()
 
 
-def _plain(family: Mapping[str, Fitted]) -> Fitted:
-    """The fit without a part, or the first where each has one."""
-    return min(family.values(), key=lambda fit: fit.model.plain is not None)
+def _plain(family: Mapping[str, Fitted]) -> str:
+    """The name of the story without a part, or the first where each has one."""
+    return min(family, key=lambda name: family[name].model.plain is not None)
 
 
 def _proportional(shares: ArrayLike, log: ArrayLike) -> np.ndarray:

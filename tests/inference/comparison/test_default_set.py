@@ -20,6 +20,7 @@ from crowdppl.inference.comparison.default_set import (
     ORDERED_STORY,
     story_set,
 )
+from crowdppl.inference.comparison.marginal_likelihood import AtMean
 from crowdppl.inference.fitted.dependence import dependence
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
@@ -90,10 +91,10 @@ def test_stories_have_half_of_their_weight_and_parts_all_of_it_by_how_probable_t
     }
     options = {"max_iterations": 5, "progress": False}
     fits = {name: cp.fit(story, data, **options, **other).fitted for name, (story, other) in own.items()}
-    log = {id(fits[name]): value for name, value in {"plain": -3.0, "shared": 7.0, "coin": 0.0, "two": -2.0}.items()}
-    monkeypatch.setattr(weights, "log_marginal_likelihood", lambda fit: log[id(fit)])
-    parts = {1: np.zeros(1), 2: np.array([0.0, of_part])}
-    monkeypatch.setattr(weights, "log_probabilities_of_parts", lambda family: parts[len(family)])
+    of_posterior = {"plain": 3.0, "shared": 99.0, "coin": 0.0, "two": 2.0, "real": -99.0}
+    heights = {name: AtMean(of_part * (name == "shared"), {"a": value}, {}) for name, value in of_posterior.items()}
+    of_fit = {id(fits[name]): height for name, height in heights.items()}
+    monkeypatch.setattr(weights, "at_mean", lambda fit: of_fit[id(fit)])
     shares = {"plain": 0.1, "shared": 0.2, "coin": 0.3, "two": 0.2, "real": 0.2}
     found = weights.weights_by_probability(fits, shares)
     asked = 2 * np.exp(of_part) / (1 + 2 * np.exp(of_part))

@@ -7,14 +7,14 @@ import pytest
 from scipy.special import logsumexp
 
 import crowdppl as cp
-from crowdppl.inference.comparison.marginal_likelihood import compared_by, log_marginal_likelihood
+from crowdppl.inference.comparison.marginal_likelihood import at_mean, compared_by
 from crowdppl.tests.all_labellings import dirichlet_multinomial, log_joint
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning", "ignore::crowdppl.CrowdWarning")
 
 
 def of(story, data, **options):
-    return log_marginal_likelihood(cp.fit(story, data, progress=False, **options).fitted)
+    return at_mean(cp.fit(story, data, progress=False, **options).fitted).log_marginal_likelihood
 
 
 def log_joint_of_coins(data, labels):

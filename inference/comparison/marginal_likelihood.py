@@ -85,19 +85,21 @@ def at_mean(fitted: Fitted) -> AtMean:
     densities = AtMean(float(found.height), {}, {})
     for name in tables:
         real = tuple(map(slice, mean[name].shape[2:]))  # what is padded has its prior
-        row = np.maximum(np.asarray(seen.draws[name], float)[0, 0][real], SMALLEST)
+        row = np.asarray(seen.draws[name], float)[0, 0][real]
         prior, counts = (np.asarray(slopes[name], float)[real] * row for slopes in (found.prior, found.likelihood))
-        known = 1 - np.clip(float(found.missing[name]) / max(counts.sum(), SMALLEST), 0.0, 1.0)
+        known = 1 - np.clip(np.nan_to_num(float(found.missing[name]) / np.nansum(counts)), 0.0, 1.0)
         densities.prior[name] = _log_density(row, prior)
         densities.posterior[name] = _log_density(row, prior + known * counts)
     return densities
 
 
 def _log_density(row: np.ndarray, concentration: np.ndarray) -> float:
-    """Of Dirichlet distributions, with their variables in log-odds, summed over rows."""
-    concentration = np.maximum(concentration, SMALLEST)
-    of_entries = (concentration * np.log(row) - gammaln(concentration)).sum()
-    return float(of_entries + gammaln(concentration.sum(-1)).sum())
+    """Of Dirichlet distributions, with their variables in log-odds, over rows; what is never given is left out."""
+    given = (row > 0) & (concentration > 0)
+    row, concentration = np.where(given, row, 1.0), np.where(given, concentration, 0.0)
+    of_entries = concentration * np.log(row) - np.where(given, gammaln(np.where(given, concentration, 1.0)), 0.0)
+    of_rows = np.where(given.any(-1), gammaln(np.where(given.any(-1), concentration.sum(-1), 1.0)), 0.0)
+    return float(of_entries.sum() + of_rows.sum())
 
 
 class _Heights(NamedTuple):

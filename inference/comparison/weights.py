@@ -59,7 +59,7 @@ def weights_by_probability(fits: Mapping[str, Fitted], shares: Mapping[str, floa
         has_part = [[fit.model.plain is not None for fit in family.values()] for family in group]
         weight_of_parts = [weight[has].sum() for weight, has in zip(within, has_part, strict=True)]
         of_all = share * list(map(any, has_part))
-        asked = weight_of_parts * of_all / (of_all.sum() or 1.0)
+        asked = np.array(weight_of_parts) * of_all / max(of_all.sum(), share.min())
         log = [heights[_plain(family)].log_marginal_likelihood for family in group]
         by_probability = asked + (1 - asked.sum()) * _proportional(share, log)
         of_family = (1 - BY_PROBABILITY) * share + BY_PROBABILITY * share.sum() * by_probability

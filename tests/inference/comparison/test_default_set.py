@@ -67,7 +67,7 @@ def test_the_votes_share_falls_with_the_annotations_of_a_task(auto):
     frame = pd.DataFrame({"task": task, "worker": np.tile(np.arange(30), 60), "label": label})
     fit = cp.fit("auto", cp.Annotations.from_frame(frame), votes=0.5, misled=0.0, progress=False)
     assert fit.mean_votes == pytest.approx(0.5 / (1 + 30 / 10))
-    assert fit.labels["probability"].mean() > 0.94
+    assert fit.labels["probability"].mean() > 0.93
 
 
 def test_the_votes_have_half_of_a_task_without_annotations_as_far_as_these_may_depend_on_each_other(auto):
@@ -191,7 +191,7 @@ def test_a_task_without_votes_or_with_a_gold_label_has_the_stories_probabilities
     frame = annotations.to_frame()
     some = cp.Annotations.from_frame(frame[frame["task"] != 3], tasks=list(annotations.tasks), classes=range(3))
     stack = cp.fit("auto", some, stories=TWO, gold={0: 2}, misled=0.0, progress=False)
-    mean = (stack.fits["plain"].posterior + stack.fits["eager"].posterior) / 2
+    mean = sum(stack.weights[name] * fit.posterior for name, fit in stack.fits.items())
     np.testing.assert_allclose(stack.posterior[[0, 3]], mean[[0, 3]], atol=1e-6)
     np.testing.assert_allclose(stack.posterior[0], [0, 0, 1], atol=1e-6)
     np.testing.assert_allclose(stack.posterior.sum(1), 1, atol=1e-6)

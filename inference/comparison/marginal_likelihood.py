@@ -9,22 +9,25 @@ import numpy as np
 from jax import Array
 from scipy.special import gammaln
 
-from ...models.parts.kernels import SMALLEST, safe_log
+from ...models.parts.kernels import SMALLEST
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled, key_of
 from ..densities.sites import parameter_names
 from ..densities.sweeps import FEW_ROWS
 from ..fitted.fitted import Fitted
 
-PROBES = 8  # signs at random by which the sum of curvatures is estimated; 1 of so many annotations that it is enough
+PROBES = 16  # signs at random by which the sum of curvatures is estimated; 1 of so many annotations that it is enough
 
 
 def compared_by(fitted: Fitted) -> tuple[str, ...] | None:
     """Return the parameters that are no tables, which stories that are compared have in common, after an empty name.
 
     They are those of the true labels' prior, such as a classifier's weights, or none. None where workers or tasks have
-    parameters that are no tables.
+    parameters that are no tables, and where questions have classes of their own: of rows that are cut to them the
+    likelihood's slopes are no counts.
     """
+    if fitted.annotations.kind.own is not None:
+        return None
     found = parameter_names(fitted.model, fitted.at_size.annotations)
     others = sorted(set(fitted.draws) - found.tables)
     return None if any({"worker", "task"} & set(found.dims[name]) for name in others) else ("", *others)
@@ -86,8 +89,8 @@ def at_mean(fitted: Fitted) -> AtMean:
     for name in tables:
         real = tuple(map(slice, mean[name].shape[2:]))  # what is padded has its prior
         row = np.asarray(seen.draws[name], float)[0, 0][real]
-        prior, counts = (np.asarray(slopes[name], float)[real] * row for slopes in (found.prior, found.likelihood))
-        known = 1 - np.clip(np.nan_to_num(float(found.missing[name]) / np.nansum(counts)), 0.0, 1.0)
+        prior, counts = (np.asarray(each[name], float)[real] for each in (found.prior, found.counts))
+        known = 1 - np.clip(float(found.missing[name]) / max(counts.sum(), SMALLEST), 0.0, 1.0)
         densities.prior[name] = _log_density(row, prior)
         densities.posterior[name] = _log_density(row, prior + known * counts)
     return densities
@@ -95,7 +98,7 @@ def at_mean(fitted: Fitted) -> AtMean:
 
 def _log_density(row: np.ndarray, concentration: np.ndarray) -> float:
     """Of Dirichlet distributions, with their variables in log-odds, over rows; what is never given is left out."""
-    given = (row > 0) & (concentration > 0)
+    given = (row > 0) & ~(concentration <= 0)  # what is no number stays so
     row, concentration = np.where(given, row, 1.0), np.where(given, concentration, 0.0)
     of_entries = concentration * np.log(row) - np.where(given, gammaln(np.where(given, concentration, 1.0)), 0.0)
     of_rows = np.where(given.any(-1), gammaln(np.where(given.any(-1), concentration.sum(-1), 1.0)), 0.0)
@@ -103,40 +106,42 @@ def _log_density(row: np.ndarray, concentration: np.ndarray) -> float:
 
 
 class _Heights(NamedTuple):
-    """The log-posterior at a point, slopes of log-prior and log-likelihood along tables, and what is missing.
+    """The log-posterior at a point, concentrations of its tables' prior, counts, and how much of these is missing.
 
     Args:
         height: of the log-posterior.
-        prior: slopes of the log-prior.
-        likelihood: those of the log-likelihood.
-        missing: the sum of the log-likelihood's curvatures along the logarithms of a table's entries, less its slopes.
+        prior: concentrations of the tables' prior.
+        counts: of what is expected to have been drawn from the tables: slopes of the log-likelihood.
+        missing: the sum of the log-likelihood's curvatures along the logarithms of a table's entries: 0 where nothing
+            is summed out.
     """
 
     height: Array
     prior: Parameters
-    likelihood: Parameters
+    counts: Parameters
     missing: Parameters
 
 
 @compiled(once=True, static=("tables", "probes"))
 def _heights(fitted: Fitted, tables: tuple[str, ...], probes: int) -> _Heights:
     own = {name: value[0, 0] for name, value in fitted.draws.items()}
+    here = {name: own[name] for name in tables}
 
-    def likelihood(logs: Parameters) -> Array:
-        at = fitted.at(own | {name: jnp.exp(value) for name, value in logs.items()})
+    def likelihood(moves: Parameters) -> Array:
+        """With the tables' logarithms moved, where an entry of 0 stays one."""
+        at = fitted.at(own | {name: here[name] * jnp.exp(move) for name, move in moves.items()})
         return at.log_posterior_in_log_odds - at.log_prior_in_log_odds
 
-    here = {name: own[name] for name in tables}
-    logs = {name: safe_log(table) for name, table in here.items()}
     prior = jax.grad(lambda moved: fitted.at(own | moved).log_prior_in_log_odds)(here)
+    stays = jax.tree.map(jnp.zeros_like, here)
     slope = jax.grad(likelihood)
 
     def probe(key: Array) -> Parameters:
         """Along signs at random, whose products with the curvature have its diagonal as their mean."""
         keys = dict(zip(tables, jax.random.split(key, len(tables)), strict=True))
-        signs = {name: jax.random.rademacher(keys[name], logs[name].shape, logs[name].dtype) for name in tables}
-        return {name: (signs[name] * along).sum() for name, along in jax.jvp(slope, (logs,), (signs,))[1].items()}
+        signs = {name: jax.random.rademacher(keys[name], here[name].shape, here[name].dtype) for name in tables}
+        return {name: (signs[name] * along).sum() for name, along in jax.jvp(slope, (stays,), (signs,))[1].items()}
 
     missing = jax.tree.map(lambda each: each.mean(0), jax.lax.map(probe, jax.random.split(key_of(0), probes)))
-    slopes = {name: value / jnp.maximum(here[name], SMALLEST) for name, value in slope(logs).items()}
-    return _Heights(fitted.at(own).log_posterior_in_log_odds, prior, slopes, missing)
+    concentrations = {name: here[name] * value for name, value in prior.items()}
+    return _Heights(fitted.at(own).log_posterior_in_log_odds, concentrations, slope(stays), missing)

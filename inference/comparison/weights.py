@@ -47,11 +47,13 @@ def weights_by_probability(fits: Mapping[str, Fitted], shares: Mapping[str, floa
     families: dict[Model, dict[str, Fitted]] = {}
     for name, fitted in fits.items():
         families.setdefault(fitted.model.plain or fitted.model, {})[name] = fitted
+    heights = {name: at_mean(fitted) for name, fitted in fits.items()}
     compared: dict[Hashable, list[dict[str, Fitted]]] = {}
     for model, family in families.items():
-        compared.setdefault(compared_by(next(iter(family.values()))) or model, []).append(family)
+        plain = _plain(family)
+        is_known = np.isfinite(heights[plain].log_marginal_likelihood)
+        compared.setdefault((compared_by(fits[plain]) if is_known else None) or model, []).append(family)
     found: dict[str, float] = {}
-    heights = {name: at_mean(fitted) for name, fitted in fits.items()}
     for group in compared.values():
         share = np.array([sum(shares[name] for name in family) for family in group])
         of_parts = [log_probabilities_of_parts([heights[name] for name in family]) for family in group]
@@ -60,7 +62,7 @@ def weights_by_probability(fits: Mapping[str, Fitted], shares: Mapping[str, floa
         weight_of_parts = [weight[has].sum() for weight, has in zip(within, has_part, strict=True)]
         of_all = share * list(map(any, has_part))
         asked = np.array(weight_of_parts) * of_all / max(of_all.sum(), share.min())
-        log = [heights[_plain(family)].log_marginal_likelihood for family in group]
+        log = [heights[_plain(family)].log_marginal_likelihood if len(group) > 1 else 0.0 for family in group]
         by_probability = asked + (1 - asked.sum()) * _proportional(share, log)
         of_family = (1 - BY_PROBABILITY) * share + BY_PROBABILITY * share.sum() * by_probability
         for family, weight, own in zip(group, within, of_family, strict=True):

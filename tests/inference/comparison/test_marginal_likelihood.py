@@ -3,11 +3,13 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import logsumexp
 
 import crowdppl as cp
 from crowdppl.inference.comparison.marginal_likelihood import at_mean, compared_by
+from crowdppl.inference.comparison.weights import weights_by_probability
 from crowdppl.tests.all_labellings import dirichlet_multinomial, log_joint
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning", "ignore::crowdppl.CrowdWarning")
@@ -56,3 +58,21 @@ def test_stories_are_compared_that_differ_by_tables_alone():
     assert plain == {"dawid_skene": ("",), "one_coin": ("",), "glad": None}
     taught = [compared_by(cp.fit(name, data, classifier="logistic", **options).fitted) for name in list(plain)[:2]]
     assert taught[0] == taught[1] != ("",)
+
+
+def test_stories_of_questions_with_classes_of_their_own_keep_their_shares():
+    """Rows that are cut to a question's classes have slopes that are no counts."""
+    rng = np.random.default_rng(0)
+    classes = {"safe": ["no", "yes"], "topic": ["art", "law", "war"]}
+    rows = [
+        (task, worker, question, rng.choice(of))
+        for task in range(12)
+        for worker in "abc"
+        for question, of in classes.items()
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "question", "label"])
+    data = cp.Annotations.from_frame(frame, question="question", classes=classes)
+    fits = {name: cp.fit(name, data, max_iterations=3, progress=False).fitted for name in ("dawid_skene", "one_coin")}
+    assert {compared_by(fit) for fit in fits.values()} == {None}
+    shares = {"dawid_skene": 0.6, "one_coin": 0.4}
+    assert weights_by_probability(fits, shares).to_dict() == pytest.approx(shares)

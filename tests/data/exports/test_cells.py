@@ -61,8 +61,10 @@ def test_labels_by_criterion_in_one_cell_of_a_judge_are_no_class_and_the_advice_
         one, all_of_them = (
             eval(f"cp.read(source, {code}, tell=False)", {"cp": cp, "source": source}) for code in found.groups()
         )
-        assert triples(one) == sorted((row["id"], row["judge"], row["score"]["fluency"]) for row in rows)
-        assert list(all_of_them.questions) == ["score.fluency", "score.depth"]
+        # Parquet written by older versions of PyArrow has the keys of a dictionary in the order of the alphabet.
+        criterion = found[1].removeprefix("label='score.").rstrip("'")
+        assert triples(one) == sorted((row["id"], row["judge"], row["score"][criterion]) for row in rows)
+        assert set(all_of_them.questions) == {"score.fluency", "score.depth"}
         assert all_of_them.n_annotations == 48
 
 

@@ -19,6 +19,7 @@ from ...data.errors import real_number
 from ..densities.enumerated import Parameters
 from ..densities.prior import log_prior_to_scale
 from ..densities.programs import compiled
+from ..fitted.confusion_scores import accuracy
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, fitted_of
 
@@ -106,12 +107,14 @@ def prior_sensitivity(fit: Posterior | Fitted, *, threshold: float = THRESHOLD, 
 def components(fitted: Fitted) -> Components:
     """Return the quantities and the scaled log-densities in each draw of a fit with one chain."""
     data = fitted.data.replace(count=counts(fitted.annotations))
-    found = _components(fitted.with_data(data), jnp.asarray(fitted.posterior.mean(0)))
-    return Components(**{name: np.asarray(value, dtype=float)[0] for name, value in found.items()})
+    found = {name: np.asarray(value, dtype=float)[0] for name, value in _components(fitted.with_data(data)).items()}
+    if data.named:
+        found["accuracy"] = accuracy(fitted.confusion_draws, fitted.posterior.mean(0))[0]
+    return Components(**found)
 
 
 @compiled(once=True)
-def _components(fitted: Fitted, shares: Array) -> dict[str, Array]:
+def _components(fitted: Fitted) -> dict[str, Array]:
     """Return the arrays of :class:`Components` by name, with a dimension for the only chain."""
     data = fitted.annotations
     own_counts = jnp.asarray(data.count)
@@ -128,7 +131,6 @@ def _components(fitted: Fitted, shares: Array) -> dict[str, Array]:
 
         slope = jax.grad(scaled)(own_counts) * own_counts  # of the worker's annotations' power
         found["likelihood_by_worker"] = jax.ops.segment_sum(slope, jnp.asarray(data.worker), data.n_workers)
-        found["accuracy"] = jnp.einsum("jkk,k->j", at.likelihood.emission.confusions(data), shares)
         return found if prior_by_worker is None else found | {"prior_by_worker": prior_by_worker}
 
     return fitted.over_draws(of_draw)

@@ -4,6 +4,7 @@ import arviz as az
 import numpy as np
 import pandas as pd
 import pytest
+from abstaining import with_abstentions
 from fit_at import fit_at, random_confusions
 from scipy import special, stats
 
@@ -86,6 +87,18 @@ def test_where_the_truth_is_known_a_workers_part_is_conjugate(known):
     shares = fit.posterior.mean(0)
     accuracy = np.einsum("sjkk,k->sj", np.exp(tables), shares)
     np.testing.assert_allclose(found.accuracy, accuracy, rtol=1e-5)
+
+
+def test_with_abstentions_accuracy_is_among_the_annotations_that_are_none():
+    """The mean over the draws of a worker's chance of a right annotation, by that of any class."""
+    annotations = with_abstentions(n_tasks=30, n_rows=90)
+    fit = cp.fit("dawid_skene", annotations, method="svi", draws=50, progress=False)
+    found, shares = components(fit.fitted.thinned(50)).accuracy, fit.posterior.mean(0)
+    tables = fit.confusion_draws[0]
+    given = tables[..., :2].sum(-1)
+    right = np.einsum("sjkk,k->sj", tables[..., :2], shares)
+    np.testing.assert_allclose(found, right / (given @ shares), rtol=1e-5)
+    assert cp.prior_sensitivity(fit).loc["accuracy"].index.tolist() == list(annotations.workers)
 
 
 def test_the_slope_of_a_workers_power_is_that_of_the_likelihood_with_more_of_these_annotations():

@@ -15,6 +15,11 @@ from ...models.parts.truth_prior import ClassPrior
 
 MAY_BE_READ = ("worker", "features", "worker_features")  # of annotations, by a story of a user's own, and may be None
 
+ONLY_TRACED = (
+    "A story is compiled before its parameters and the labels have values: calculate with jax.numpy instead of numpy, "
+    "choose by jnp.where instead of if, and let only cp.observe read annotations.label."
+)
+
 
 class ByKey:
     """An object that is equal to others of its class by their keys; with a hash, so that programs are kept by it."""
@@ -57,14 +62,20 @@ class Model(ByKey):
         return cls(frame.story, frame.others | dict(zip(frame.numbers, leaves, strict=True)), frame.numbers)
 
     def __call__(self, annotations: Annotations) -> None:
-        """Run the story, as a NumPyro program; where it fails on what is None in the annotations a note says so."""
+        """Run the story, as a NumPyro program.
+
+        Where it fails on what is None in the annotations, or on a value that is known only when it runs, a note of the
+        error says so.
+        """
         story, own = apply_parts(self.story, self.hyperparameters)
         try:
             story(annotations, **own)
-        except (AttributeError, TypeError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             missing = [name for name in MAY_BE_READ if getattr(annotations, name) is None]
-            if missing and "NoneType" in str(error):
+            if missing and "None" in str(error):
                 error.add_note(f"These annotations have no {', no '.join(missing)}, which are None in the story.")
+            if isinstance(error, jax.errors.JAXTypeError):
+                error.add_note(ONLY_TRACED)
             raise
 
     @cached_property

@@ -38,7 +38,7 @@ ACCEPTED = (
     "by their sum, log-probabilities go through jnp.exp, and logits through jax.nn.softmax"
 )
 
-TAKEN = {"chain", "draw", "task", "worker", "truth_probability"}  # in results, beside the story's sites
+TAKEN = {"annotation", "chain", "draw", "task", "truth", "truth_probability", "worker"}  # beside the story's sites
 
 
 class ParameterSpec(NamedTuple):
@@ -154,6 +154,13 @@ def fitting_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str,
 
         def value(site: Site) -> Array | None:
             if site["type"] == "sample":
+                around = {frame.name for frame in site["cond_indep_stack"]}
+                _check_names({site["name"]} & around, around)
+                if site["name"] in sampled:
+                    raise StoryError(
+                        f"the story samples two sites {site['name']!r}, of which one may be that of cp.tasks or of its "
+                        "truth prior; give yours names of their own, or draw many at once in a plate"
+                    )
                 sampled.append(site["name"])
             return placeholder(site)
 

@@ -119,12 +119,22 @@ def tasks(annotations: Annotations, truth_prior: TruthPrior | Array | None = Non
     Args:
         truth_prior: a prior, or the log-probabilities that :func:`class_log_probs` returned, where the
             story needs them elsewhere too; a :class:`Prevalence` by default.
+
+    Raises:
+        StoryError: it stands within another plate that takes the last dimension, such as that of the workers.
     """
     log_probs = log_probs_of(annotations, truth_prior)
     n_tasks = annotations.n_tasks
     rates = with_rates(sample_rates(annotations)) if annotations.abstains else nullcontext()
     told = None if annotations.model_scores is None else model_evidence(annotations)
-    with rates, numpyro.plate("task", annotations.population or n_tasks, subsample_size=n_tasks, dim=-1):
+    try:
+        plate = numpyro.plate("task", annotations.population or n_tasks, subsample_size=n_tasks, dim=-1)
+    except AssertionError:  # another has the dimension
+        raise StoryError(
+            "cp.tasks(…) stands within another plate, such as that of the workers: close that plate before, so that "
+            "tasks are no dimension of it"
+        ) from None
+    with rates, plate:
         truths = CorrelatedTruth(log_probs) if isinstance(log_probs, KindsOfTasks) else Truth(log_probs, n_tasks)
         truth = numpyro.sample("truth", truths, infer={"enumerate": "parallel"})
         if annotations.evidence is not None:

@@ -1,5 +1,7 @@
 """A story unknown to the package gets every engine and everything that a fit has."""
 
+from contextlib import ExitStack
+
 import arviz as az
 import jax
 import jax.numpy as jnp
@@ -240,9 +242,15 @@ def test_a_story_that_reads_features_that_are_not_there_fails_with_a_note_of_it(
         with cp.tasks(annotations, truth_prior) as truth:
             cp.observe(truth, cp.Correct((annotations.features @ slope)[:, None], 4), annotations)
 
-    with pytest.raises(AttributeError, match="NoneType") as failed:
-        cp.fit(by_features, cp.load_dataset("anesthesia"), progress=False)
-    assert any("have no features" in note for note in failed.value.__notes__)
+    def by_worker_features(annotations, *, truth_prior=None):
+        skill = numpyro.sample("slope", dist.Normal(0.0, 1.0)) * jnp.asarray(annotations.worker_features)
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.observe(truth, cp.Correct(skill, 4), annotations)
+
+    for story, error in ((by_features, AttributeError), (by_worker_features, ValueError)):
+        with pytest.raises(error, match="None") as failed:
+            cp.fit(story, cp.load_dataset("anesthesia"), progress=False)
+        assert any("have no features, no worker_features" in note for note in failed.value.__notes__)
 
 
 def _of_skill(name, prior=None):
@@ -258,12 +266,55 @@ def _of_skill(name, prior=None):
 
 
 @pytest.mark.parametrize(
-    ("name", "of"), [("task", "a plate"), ("chain", "what results have"), ("draw", "what results")]
+    ("name", "of"),
+    [("task", "a plate"), ("chain", "what results have"), ("draw", "what results"), ("truth", "what results")],
 )
 def test_a_site_with_the_name_of_a_plate_or_of_a_dimension_is_refused(name, of):
     """In a trace the plate ``task`` takes the place of a site ``task``, which was no parameter then."""
     with pytest.raises(cp.StoryError, match=f"the site '{name}' has the name of {of}"):
         cp.fit(_of_skill(name), cp.load_dataset("anesthesia"), progress=False)
+
+
+def _in_the_plate_of_workers(name, *, closed=True):
+    """A story whose workers' skills are sampled within their plate, which ``closed`` is before tasks begin."""
+
+    def story(annotations, *, truth_prior=None):
+        with ExitStack() as opened:
+            opened.enter_context(numpyro.plate("worker", annotations.n_workers))
+            skill = numpyro.sample(name, dist.Normal(1.0, 1.0))
+            if closed:
+                opened.close()
+            with cp.tasks(annotations, truth_prior) as truth:
+                cp.observe(truth, cp.Correct(skill[:, None], annotations.n_classes), annotations)
+
+    return story
+
+
+@pytest.mark.parametrize(
+    ("story", "message"),
+    [
+        (_in_the_plate_of_workers("worker"), "the site 'worker' has the name of a plate; give it another"),
+        (_in_the_plate_of_workers("prevalence"), r"two sites 'prevalence', of which one may be that of cp\.tasks"),
+        (_in_the_plate_of_workers("skill", closed=False), "within another plate.*: close that plate before"),
+    ],
+)
+def test_names_and_plates_that_collide_are_refused_with_the_mend(story, message):
+    """NumPyro refuses them by bare assertions, and the prior of the truth is not among what its user wrote."""
+    with pytest.raises(cp.StoryError, match=message):
+        cp.fit(story, cp.load_dataset("anesthesia"), progress=False)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "if"])
+def test_a_story_that_asks_for_values_before_there_are_any_fails_with_a_note_of_what_to_write(kind):
+    def story(annotations, *, truth_prior=None):
+        skill = numpyro.sample("skill", dist.Normal(jnp.ones(annotations.n_workers), 1.0).to_event(1))
+        skill = np.exp(np.asarray(skill)) if kind == "numpy" else skill if skill[0] > 0 else -skill
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.observe(truth, cp.Correct(skill[:, None], annotations.n_classes), annotations)
+
+    with pytest.raises(jax.errors.JAXTypeError) as failed:
+        cp.fit(story, cp.load_dataset("anesthesia"), progress=False)
+    assert any("jax.numpy instead of numpy" in note and "jnp.where" in note for note in failed.value.__notes__)
 
 
 def test_a_deterministic_site_that_follows_from_the_truth_is_refused_and_others_are_derived():

@@ -75,6 +75,8 @@ def plot_estimate(estimates: Estimate | Mapping[str, Estimate], *, ax: Axes | No
     ax.set_xlabel("share of the labels that are right, and of tasks of each class")
     clean(ax, grid="x")
     lines = -(-(len(named) + 1) // 2)
-    title(ax, "Accuracy of the labels and prevalence of the classes", pad=9 + 13 * lines)
+    n_classes = len(first.prevalence)
+    of = "the classes" if len(classes) == n_classes else f"the {len(classes)} most frequent of {n_classes:,} classes"
+    title(ax, f"Accuracy of the labels and prevalence of {of}", pad=9 + 13 * lines)
     legend(ax, loc="lower center", bbox_to_anchor=(0.5, 0.99), borderaxespad=0, fontsize=7.5, ncols=2)
     return ax

@@ -71,3 +71,13 @@ def test_the_legend_is_within_the_figure_whatever_the_number_of_classes_and_esti
         assert all(
             ax.figure.bbox.contains(*corner) for one in (box, ax.title.get_window_extent()) for corner in one.corners()
         )
+
+
+def test_the_title_says_that_the_rarest_of_many_classes_are_left_out():
+    k = 40
+    rows = pd.DataFrame(np.full((80, k), 1 / k) + np.eye(k)[np.arange(80) % k], columns=[f"c{i}" for i in range(k)])
+    found = cp.estimate(rows.div(rows.sum(axis=1), axis=0), {task: f"c{task % k}" for task in range(60)})
+    ax = cp.plot_estimate(found)
+    drawn = [text.get_text() for text in ax.get_yticklabels()][1:]
+    assert ax.get_title() == f"Accuracy of the labels and prevalence of the {len(drawn)} most frequent of 40 classes"
+    assert ax.figure.bbox.containsx(ax.title.get_window_extent().x0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
+from unicodedata import bidirectional
 
 import numpy as np
 import pandas as pd
@@ -168,7 +169,8 @@ def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None,
 def _title(score: pd.Series) -> str:
     """A worker's name, number of annotations, accuracy and, of ordered classes, error and bias in classes.
 
-    They are on a line each but for the first two, which are on two where the name is long.
+    They are on a line each but for the first two, which are on two where the name is long, or is written from right to
+    left, which would turn the order of what is beside it.
 
     A name that is a number has the word worker before it.
     """
@@ -178,7 +180,7 @@ def _title(score: pd.Series) -> str:
     if worker.isdigit():
         worker = f"worker {worker}"
     named = f"{worker}: {given}"
-    if columns(named) > LINE:
+    if columns(named) > LINE or any(bidirectional(letter) in {"R", "AL"} for letter in worker):
         named = f"{worker}\n{given}"
     if not score["annotations"]:
         return f"{named}\nwhat the prior says"

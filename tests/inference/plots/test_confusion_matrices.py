@@ -192,3 +192,11 @@ def test_matrices_of_many_classes_are_two_rows_whose_intervals_stand_in_their_ce
     side = axes[0].get_window_extent().width / n_classes
     assert all(text.get_window_extent().width < side for text in axes[0].texts)
     assert bool(axes[0].texts) == (n_classes <= 10)
+
+
+@pytest.mark.parametrize("name", ["محمد", "ד״ר לוי"])
+def test_a_name_from_right_to_left_has_a_line_of_its_own_beside_which_no_number_is_turned(crowd_fit, name):
+    axes = plot_confusions(crowd_fit(2, worker=lambda j: name if j else "b"))
+    lines = {ax.get_title().split("\n")[0].partition(":")[0]: ax.get_title().split("\n") for ax in axes}
+    assert lines[name][:2] == [name, "2 annotations"]
+    assert lines["b"][0].startswith("b: 1 annotation")

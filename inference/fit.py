@@ -155,7 +155,9 @@ def fit(
             scan has one more option of EM, ``step="stochastic"``: ``epochs`` passes with a step after each chunk.
         options: hyperparameters of the story (see its docstring), among them for every story ``shared_error=True``,
             ``worker_families`` and ``shared_weight`` (:func:`.with_shared_error`), ``task_difficulty=True`` and
-            ``difficulty_weight`` (:func:`.with_task_difficulty`), and options of the engine
+            ``difficulty_weight`` (:func:`.with_task_difficulty`). A number of the prior of a story's tables, such as
+            ``right`` of ``"one_coin"`` or ``diagonal``, may be ``"learned"`` (:func:`.learned_prior`). And options of
+            the engine
             (:class:`~crowdppl.inference.engines.settings.EMSettings`,
             :class:`~crowdppl.inference.engines.settings.SVISettings`,
             :class:`~crowdppl.inference.engines.settings.NUTSSettings`), such as ``max_iterations``, ``tolerance``,

@@ -32,7 +32,7 @@ from .densities.portable import known_dims, start_of, with_numbers
 from .densities.probabilities import Probabilities, with_probabilities
 from .densities.programs import key_of
 from .densities.ready_programs import use_program_cache
-from .densities.sites import check_rows, parameter_dims
+from .densities.sites import Dims, check_rows, parameter_dims
 from .engines import em, same_fit, sparse_em, svi
 from .engines.checkpoints import NO_CHECKPOINTS, CheckpointOptions, Checkpoints, opened
 from .engines.progress import doing
@@ -53,6 +53,7 @@ from .fitted.alignment import aligned, permutations
 from .fitted.averaged_labels import averaged_from_files, averaged_labels
 from .fitted.error_families import alone
 from .fitted.fitted import Fitted, label_posteriors
+from .fitted.learned_prior import learned_prior, to_learn
 from .fitted.modes import modes_of
 from .sources.devices import mesh_of
 from .sources.on_disk import IN_MEMORY, Files, check_draws, refuse_whole_data, suited_files, tried
@@ -134,6 +135,7 @@ def fit_story(
         engine = in_torch.engine_of(method, classifier)
     of_torch = () if in_torch is None else in_torch.TorchOptions._fields
     hyperparameters, settings, for_torch = split_options(options, program, engine, of_torch)
+    hyperparameters, learned = to_learn(program, hyperparameters)
     make = Classifier if in_torch is None else in_torch.prior_of
     prior, annotations = with_truth_prior(annotations, truth_prior, classifier, make=make)
     model = Model(program, hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
@@ -156,6 +158,9 @@ def fit_story(
         getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
         raise
 
+    if learned:
+        apart["learned"] = {name: hyperparameters[name] for name in learned}
+        model = _with_learned(model, data, dims, seed, learned)
     all_settings = settings._asdict() | {"seed": seed, "backend": backend}
     keep = NO_CHECKPOINTS
     if checkpoints is not None:
@@ -201,6 +206,8 @@ def _fit_files(
     program, options = split_parts(find_story(story), options)
     hyperparameters, settings, _ = split_options(dict(engine.defaults) | options, program, engine, ())
     _refuse_unused_by_files(settings, name)
+    if learned := to_learn(program, hyperparameters)[1]:
+        raise ValueError(f"{learned[0]}='learned': none is learned of a scan; give a number, or {IN_MEMORY}")
     model = Model(program, hyperparameters | truth_prior)
     use_program_cache()
     rows = f"rows in partitions of {scan.partitions.engine}" if scan.partitions is not None else f"{scan.n_rows:,} rows"
@@ -247,6 +254,22 @@ def _refuse_unused_by_files(settings: EMSettings | SVISettings, step: str) -> No
         unused = unused_by_em(in_batches=step == STOCHASTIC, has_weights=False, holds_out=False, in_parts=in_parts)
     by_source = {name: reason for name in settings._fields if (reason := Files.refuses(name)) is not None}
     refuse_unused(settings, unused | by_source)
+
+
+def _with_learned(model: Model, data: Annotations, dims: Dims, seed: int, names: tuple[str, ...]) -> Model:
+    """Return the model with some hyperparameters learned from a fit by EM, without a network, on one device.
+
+    Raises:
+        StoryError: as of :func:`.learned_prior`.
+        ValueError: several processes fit together.
+    """
+    if jax.process_count() > 1:
+        raise ValueError(f"{names[0]}='learned': several processes fit together; give a number")
+    plain = {name: value for name, value in model.hyperparameters.items() if name != "truth_prior"}
+    first = with_numbers(replace(model, hyperparameters=plain) if model.has_network else model, data)
+    outcome = run_at_size(ENGINES["em"], first, data, dims, key_of(seed), EMSettings(), progress=False)
+    found = learned_prior(Fitted(first, data, outcome, dims=dims), names)
+    return replace(model, hyperparameters=dict(model.hyperparameters) | found)
 
 
 def _checkpoints(

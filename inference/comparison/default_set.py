@@ -19,6 +19,7 @@ from ..fit_story import fit_story
 from ..fitted.dependence import dependence
 from ..fitted.error_families import BY_FAMILY, error_families
 from ..fitted.fitted import Fitted
+from ..fitted.learned_prior import LEARNED
 from ..fitted.misled import checked
 from ..fitted.posterior import Posterior, equal_weights
 from .comparing import compare
@@ -34,15 +35,16 @@ SHARED = "dawid_skene with shared errors"
 DEFAULT_SET: dict[str, dict[str, Any]] = {
     SHARED: {"story": "dawid_skene", "shared_error": True},
     "dawid_skene": {},
-    "one_coin": {},
+    "one_coin": {"right": LEARNED, "wrong": LEARNED},
 }
 """The default set of stories: by name the options of :func:`crowdppl.fit`, with ``story``, by default the name.
 
 Where workers share errors, the story that lets them does far better than any other; where they do not, it takes what
 most workers get wrong for the truth, or a class for an error. Where workers err evenly over the classes, a story with
-a confusion matrix for each takes chance for more than that. So what decides is how probable the annotations are by each
-(:func:`.weights_by_probability`). ``benchmarks/auto.py`` prints what the set reaches on open crowds, with which in view
-it was chosen.
+a confusion matrix for each takes chance for more than that; and where they are right about equally often, so does one
+whose prior lets them differ, so that it is learned (:mod:`.learned_prior`). So what decides is how probable the
+annotations are by each (:func:`.weights_by_probability`). ``benchmarks/auto.py`` prints what the set reaches on open
+crowds, with which in view it was chosen.
 """
 
 DEFAULT_SHARES = {SHARED: 0.1, "dawid_skene": 0.6, "one_coin": 0.3}
@@ -232,7 +234,7 @@ def default_set(annotations: Annotations) -> dict[str, dict[str, Any]]:
     It is :data:`DEFAULT_SET`, with :data:`ORDERED` beside it of more than two classes that are said to be ordered, and
     of whole numbers alone, which may be codes, where neighbours are confused most (:mod:`.confused_neighbours`);
     :data:`DEFAULT_SET_LEVELS` where annotations are levels of another truth, and :data:`DEFAULT_SET_UNNAMED` where no
-    worker is named.
+    worker is named. Where questions have classes of their own no prior is learned.
     """
     if not annotations.named:
         return DEFAULT_SET_UNNAMED
@@ -241,7 +243,8 @@ def default_set(annotations: Annotations) -> dict[str, dict[str, Any]]:
     kind = annotations.kind
     has_order = annotations.n_classes > 2 and kind.in_order
     has_order = has_order and (kind.order_is_stated or neighbours_are_confused(annotations))
-    return DEFAULT_SET | (ORDERED if has_order else {})
+    is_fixed: dict[str, dict[str, Any]] = {} if kind.own is None else {"one_coin": {}}
+    return DEFAULT_SET | is_fixed | (ORDERED if has_order else {})
 
 
 def _shares(stories: StorySet) -> dict[str, float]:

@@ -86,7 +86,8 @@ def auto_with_gold(
         annotations, stories=stories, method=method, seed=seed, progress=progress, checkpoints=before, **options
     )
     is_usual = stories is None and annotations.named and not annotations.scored
-    chosen = story_set(stories, annotations) | (GOLD_SET if is_usual else {})
+    own = story_set(stories, annotations)
+    chosen = own | (GOLD_SET if is_usual else {}) | own
     for name in [name for name in alone.members if name not in chosen]:  # found in these annotations
         families = alone.members[name].model.hyperparameters["worker_families"]
         chosen[name] = DEFAULT_SET[SHARED] | {"worker_families": families}

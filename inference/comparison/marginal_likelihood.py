@@ -1,6 +1,8 @@
 """The marginal likelihood of a story: how probable the annotations are by it, its parameters summed out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -15,6 +17,7 @@ from ..densities.programs import compiled, key_of
 from ..densities.sites import parameter_names
 from ..densities.sweeps import FEW_ROWS
 from ..fitted.fitted import Fitted
+from ..fitted.learned_prior import along_tables, concentrations, tables_of
 
 PROBES = 16  # signs at random by which the sum of curvatures is estimated; 1 of so many annotations that it is enough
 
@@ -80,10 +83,15 @@ def log_probabilities_of_parts(found: Sequence[AtMean]) -> np.ndarray:
 
 
 def at_mean(fitted: Fitted) -> AtMean:
-    """Return heights at the mean of a fit's draws: EM's, where it ended."""
+    """Return heights at the mean of a fit's draws: EM's, where it ended.
+
+    What was learned (:mod:`.learned_prior`) counts as it was before, since then the story had not seen the annotations.
+    """
+    own = dict(fitted.model.hyperparameters) | fitted.outcome.facts.get("learned", {})
+    fitted = fitted.replace(model=replace(fitted.model, hyperparameters=own))
     mean = {name: value.mean((0, 1), keepdims=True) for name, value in fitted.draws.items()}
     seen = fitted.with_draws(mean).at_size
-    tables = tuple(sorted(parameter_names(fitted.model, seen.annotations).tables & set(mean)))
+    tables = tables_of(seen)
     found = _heights(seen, tables, PROBES if fitted.annotations.n_rows <= FEW_ROWS else 1)
     densities = AtMean(float(found.height), {}, {})
     for name in tables:
@@ -124,17 +132,9 @@ class _Heights(NamedTuple):
 
 @compiled(once=True, static=("tables", "probes"))
 def _heights(fitted: Fitted, tables: tuple[str, ...], probes: int) -> _Heights:
-    own = {name: value[0, 0] for name, value in fitted.draws.items()}
-    here = {name: own[name] for name in tables}
-
-    def likelihood(moves: Parameters) -> Array:
-        """With the tables' logarithms moved, where an entry of 0 stays one."""
-        at = fitted.at(own | {name: here[name] * jnp.exp(move) for name, move in moves.items()})
-        return at.log_posterior_in_log_odds - at.log_prior_in_log_odds
-
-    prior = jax.grad(lambda moved: fitted.at(own | moved).log_prior_in_log_odds)(here)
+    here = {name: fitted.draws[name][0, 0] for name in tables}
     stays = jax.tree.map(jnp.zeros_like, here)
-    slope = jax.grad(likelihood)
+    slope = jax.grad(partial(along_tables, fitted, tables))
 
     def probe(key: Array) -> Parameters:
         """Along signs at random, whose products with the curvature have its diagonal as their mean."""
@@ -143,5 +143,5 @@ def _heights(fitted: Fitted, tables: tuple[str, ...], probes: int) -> _Heights:
         return {name: (signs[name] * along).sum() for name, along in jax.jvp(slope, (stays,), (signs,))[1].items()}
 
     missing = jax.tree.map(lambda each: each.mean(0), jax.lax.map(probe, jax.random.split(key_of(0), probes)))
-    concentrations = {name: here[name] * value for name, value in prior.items()}
-    return _Heights(fitted.at(own).log_posterior_in_log_odds, concentrations, slope(stays), missing)
+    height = fitted.at({name: value[0, 0] for name, value in fitted.draws.items()}).log_posterior_in_log_odds
+    return _Heights(height, concentrations(fitted, tables), slope(stays), missing)

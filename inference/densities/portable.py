@@ -413,7 +413,7 @@ def with_numbers(model: Model, annotations: Annotations) -> Model:
     """
     candidates = {name: value for name, value in model.hyperparameters.items() if isinstance(value, float)}
     if whole := {name: value for name, value in model.hyperparameters.items() if type(value) is int}:
-        candidates |= {name: whole[name] for name in _real_ones(model.story) & whole.keys()}
+        candidates |= {name: whole[name] for name in real_numbers(model.story) & whole.keys()}
     if not candidates:
         return model
     found = _numbers(replace(model, numbers=tuple(sorted(candidates))).frame, _Example(annotations, candidates))
@@ -421,8 +421,8 @@ def with_numbers(model: Model, annotations: Annotations) -> Model:
     return Model(model.story, dict(model.hyperparameters) | given, found)
 
 
-def _real_ones(story: Story) -> set[str]:
-    """Names of the hyperparameters that are real numbers by their default or annotation."""
+def real_numbers(story: Story) -> set[str]:
+    """Return the names of the hyperparameters that are real numbers by their default or annotation."""
     written = {
         each.name: each.annotation if isinstance(each.annotation, str) else inspect.formatannotation(each.annotation)
         for each in inspect.signature(story).parameters.values()

@@ -197,6 +197,8 @@ def _remedy(fitted: Fitted, as_right: dict[str, float]) -> str:
             f"{given} expect the accuracy of the annotations by the labels; a story with fewer parameters a worker, "
             "such as one_coin, needs fewer annotations"
         )
+    if fitted.outcome.facts.get("learned"):
+        return "it was learned, so that workers are taken for about as alike; numbers that are given say another"
     names = _options(fitted)
     smaller = f"Smaller {' and '.join(f'{name}=' for name in names)} weaken it" if names else "A weaker prior helps"
     return f"{smaller}; a story with fewer parameters a worker, such as one_coin, needs fewer annotations"

@@ -76,3 +76,11 @@ def test_stories_of_questions_with_classes_of_their_own_keep_their_shares():
     assert {compared_by(fit) for fit in fits.values()} == {None}
     shares = {"dawid_skene": 0.6, "one_coin": 0.4}
     assert weights_by_probability(fits, shares).to_dict() == pytest.approx(shares)
+
+
+def test_what_was_learned_counts_as_it_was_before():
+    """Of labels that are told it is exact with the numbers before, at whatever point the learned ones led to."""
+    data = cp.simulate("one_coin", n_tasks=30, n_workers=5, n_classes=3, seed=2)[0]
+    exact = log_joint_of_coins(data, np.asarray(data.gold))
+    learned = of("one_coin", data, gold=True, right="learned", wrong="learned")
+    assert learned == pytest.approx(exact, rel=1e-5)

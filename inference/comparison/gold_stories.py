@@ -87,7 +87,7 @@ def auto_with_gold(
     )
     is_usual = stories is None and annotations.named and not annotations.scored
     own = story_set(stories, annotations)
-    chosen = own | (GOLD_SET if is_usual else {}) | own
+    chosen = own | (GOLD_SET if is_usual else {}) | own  # in this order, with the options for these annotations
     for name in [name for name in alone.members if name not in chosen]:  # found in these annotations
         families = alone.members[name].model.hyperparameters["worker_families"]
         chosen[name] = DEFAULT_SET[SHARED] | {"worker_families": families}

@@ -71,7 +71,6 @@ def test_of_workers_who_are_right_equally_often_the_labels_are_as_good_as_the_vo
             for story, options in (("one_coin", {}), ("one_coin", COIN), ("auto", {}))
         )
         assert sum(numbers(learned, "right", "wrong")) > 30
-        assert all("it was learned" in each.remedy for each in learned.findings if each.code == "prior.outweighed")
         assert numbers(average.fits["one_coin"], "right") == numbers(learned, "right")
         each = (data.votes(), learned.posterior, average.posterior, own.posterior)
         right.append([(scores.argmax(1) == data.gold).mean() for scores in each])
@@ -92,6 +91,17 @@ def test_a_fit_is_that_with_the_same_numbers_given_by_every_engine(tmp_path):
     assert found["em"] == found["svi"] == found["nuts"] != {"right": 2.0, "wrong": 1.0}
     cp.fit("one_coin", data, **COIN, progress=False).save(tmp_path / "fit")
     assert cp.load_fit(tmp_path / "fit").model.hyperparameters == found["em"]
+
+
+def test_a_learned_prior_that_outweighs_the_annotations_is_a_note_that_it_was_learned():
+    rng = np.random.default_rng(0)
+    data = crowd(*drawn(rng, np.full(40, 0.8), n_tasks=100, n_classes=2, per_task=3), 2).without_gold()
+    both = {"diagonal": "learned", "off_diagonal": "learned"}
+    fit = cp.fit("dawid_skene", data, **both, progress=False)
+    (found,) = (each for each in fit.findings if each.code == "outweighed")
+    assert (found.severity, found.remedy.split(",")[0]) == ("note", "it was learned")
+    given = cp.fit("dawid_skene", data, **dict(zip(both, numbers(fit, *both), strict=True)), progress=False)
+    assert "it was learned" not in next(each for each in given.findings if each.code == "outweighed").remedy
 
 
 def test_pyro_has_the_same_numbers():

@@ -38,7 +38,9 @@ BATCH = 64  # tasks, where the user says nothing
 STEPS = 800  # that a network takes at the least then: fewer leave one of a few hundred tasks half trained
 LONGER = 4  # times as many epochs may be made where held-out annotations end the training
 WAITS = 5  # the share of the epochs without LONGER is 1 / WAITS that is waited for a better one
-WARM = 3  # the share of the epochs is 1 / WARM in which a classifier that decides the annotations learns from the votes
+WARM = 3  # the share of the epochs is 1 / WARM in which a classifier that would mislead at first learns from the votes
+SILENT = 1e-6  # variance of the class probabilities over tasks, below which a classifier says nothing of a task
+LEARNT = 0.3  # correlation of what a classifier says with the votes, which one of random weights hardly ever has
 
 
 class TrainingState(NamedTuple):
@@ -171,7 +173,8 @@ def run(
     split_key, key = jax.random.split(key)
     source = in_batches(annotations_left(annotations, settings.held_out, split_key) if holds_out else annotations, size)
     decides = model.has_weights and classifier_decides_annotations(model, annotations)
-    warm = warm_epochs(settings, usual, decides=decides)
+    misleads = decides or (model.has_network and bool(speaks_at_random(model, parameters, annotations)))
+    warm = warm_epochs(settings, usual, misleads=misleads)
     climber = MinibatchEM(model, settings, key, warm, annotations if holds_out else None, decides)
     state = climber.init(source, start(model, annotations, parameters, settings))
     state, history = climb(climber, source, state, keep=keep, tell=tell)
@@ -218,18 +221,29 @@ def course(history: Sequence[float], annotations: Annotations, size: int, passes
     return facts
 
 
-def warm_epochs(settings: EMSettings, usual: int, *, decides: bool) -> int:
+def warm_epochs(settings: EMSettings, usual: int, *, misleads: bool) -> int:
     """Return the number of epochs at the start that learn from the soft majority vote.
 
     Args:
         settings: of EM.
         usual: number of epochs by :func:`usual_epochs`; held-out annotations may end the training after fewer.
-        decides: whether a classifier that learns decides the annotations.
+        misleads: whether a classifier that has learnt nothing yet would mislead the label posterior.
     """
     if settings.warmup is not None:
         return settings.warmup
     passes = settings.passes if settings.held_out == 0 else min(settings.passes, usual)
-    return max(passes // WARM, 1) if decides else 1
+    return max(passes // WARM, 1) if misleads else 1
+
+
+@compiled
+def speaks_at_random(model: Model, parameters: Parameters, annotations: Annotations) -> Array:
+    """Whether a classifier says something of the tasks that has little to do with the votes, as untaught modules do."""
+    prior = density(model, parameters, annotations).truth_prior
+    votes = votes_with_evidence(soft_votes(annotations), annotations)
+    chance = jnp.isfinite(prior) / jnp.maximum(jnp.isfinite(prior).sum(-1, keepdims=True), 1)
+    said, voted = (each - chance - (each - chance).mean(0) for each in (jnp.exp(prior), votes))
+    spread, common = (said**2).sum(), (said * voted).sum()
+    return (spread > SILENT * len(said)) & (common < LEARNT * jnp.sqrt(spread * (voted**2).sum()))
 
 
 @compiled

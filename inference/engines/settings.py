@@ -44,9 +44,10 @@ class EMSettings(NamedTuple):
             :math:`w`, beside the mean negative log-joint of the tasks, as in PyTorch's Adam. Used with minibatches,
             where the classifier has no ``prior``, whose standard deviation :math:`s` is :math:`\lambda = 1 / (N s^2)`.
         warmup: epochs at the start in which real-valued parameters, a network's weights among them, learn from the soft
-            majority vote instead of the label posterior; None for one, and for a third of the epochs where the
-            classifier decides what workers annotate (as in ``difficulty`` and ``crowd_layer``), since one that has
-            learnt nothing would then mute them. Used with minibatches, where the story has such parameters.
+            majority vote instead of the label posterior; None for one, and for a third of the epochs where a network
+            that has learnt nothing would mislead: where it decides what workers annotate (as in ``difficulty`` and
+            ``crowd_layer``), and where what it says at first has little to do with the votes, as of a module with
+            random weights. Used with minibatches, where the story has such parameters.
         held_out: share of the tasks whose annotations are kept from training: it stops where the classifier has told no
             more of them (:func:`.minibatch_em.gain`) for ``patience`` epochs, and the best epoch's parameters are kept;
             ``epochs`` are then the most that are made, by default four times as many. 0 trains on all annotations for

@@ -30,7 +30,7 @@ APART = 0.05  # mean difference of label probabilities by where sweeps began, ov
 MANY_DIFFER = 0.25  # share of the decided votes that labels may leave without a word
 TRAINS = ("em", "svi")  # engines whose networks EM in minibatches trains by options of theirs
 STILL_LEARNS = 0.01  # nats an annotation that a network's last quarter of epochs added to the log-posterior
-HARDLY_MOVED = 0.05  # what Adam can have moved a network's weight by, below which it has learnt next to nothing
+HARDLY_MOVED = 0.1  # what Adam can have moved a network's weight by, below which it has learnt next to nothing
 ENOUGH_STEPS = 1600  # of a network's training, from which on what is still learnt are single tasks
 FEWEST_STEPS = 100  # of SVI that say whether it converged
 

@@ -35,6 +35,7 @@ from ..engines.minibatch_em import (
     batch_size,
     course,
     gain,
+    speaks_at_random,
     usual_epochs,
     votes_with_evidence,
     warm_epochs,
@@ -168,7 +169,9 @@ class Trainer:
         self.seen = data if held_out == 0 else annotations_left(data, held_out, split_key)
         self.source = in_batches(self.seen, self.size)
         self.decides = classifier_decides_annotations(problem.model, data)
-        self.warm = warm_epochs(settings, usual_epochs(data, settings, has_network=True), decides=self.decides)
+        told = data.replace(prior=problem.with_probabilities().prior)
+        misleads = self.decides or bool(speaks_at_random(problem.model, parameters, told))
+        self.warm = warm_epochs(settings, usual_epochs(data, settings, has_network=True), misleads=misleads)
         prior: GivenByTorch = problem.model.truth_prior  # type: ignore[assignment]
         model = problem.model
         self.model = Model(model.story, {**model.hyperparameters, "truth_prior": prior.in_logarithms()})

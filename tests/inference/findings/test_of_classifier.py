@@ -2,16 +2,22 @@
 
 import warnings
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 from picked_findings import findings_of
 
 import crowdppl as cp
 from crowdppl import Classifier
 from crowdppl.benchmarks.papers.setups import two_gaussians
-from crowdppl.inference.engines.minibatch_em import WARM, warm_epochs
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import classifier_decides_annotations, starting_point
+from crowdppl.inference.engines.minibatch_em import WARM, speaks_at_random, warm_epochs
 from crowdppl.inference.engines.settings import EMSettings
 from crowdppl.inference.findings.of_classifier import above_chance, linear_rule
+from crowdppl.models import STORIES
 
 NETWORK = Classifier("mlp", hidden=(64,), dropout=0.0)
 TRAINING = {"epochs": 12, "network_rate": 3e-3, "progress": False}
@@ -135,7 +141,7 @@ def test_agreement_above_chance_is_counted():
 
 
 @pytest.mark.parametrize(
-    ("options", "decides", "expected"),
+    ("options", "misleads", "expected"),
     [
         ({}, True, 30 // WARM),
         ({}, False, 1),
@@ -144,18 +150,27 @@ def test_agreement_above_chance_is_counted():
         ({"held_out": 0.1, "epochs": 9}, True, 9 // WARM),
     ],
 )
-def test_a_third_of_the_epochs_learns_from_the_votes_where_the_classifier_decides_the_annotations(
-    options, decides, expected
+def test_a_third_of_the_epochs_learns_from_the_votes_where_the_classifier_would_mislead_at_first(
+    options, misleads, expected
 ):
-    assert warm_epochs(EMSettings(**{"epochs": 30, **options}), 15, decides=decides) == expected
+    assert warm_epochs(EMSettings(**{"epochs": 30, **options}), 15, misleads=misleads) == expected
+
+
+@pytest.mark.parametrize(
+    ("weights", "at_random"), [(np.eye(4), False), (np.eye(4)[[1, 2, 3, 0]], True), (0 * np.eye(4), False)]
+)
+def test_a_module_that_says_something_at_random_is_told_from_one_that_knows_the_classes_or_says_nothing(
+    weights, at_random
+):
+    module = nnx.Linear(4, 4, rngs=nnx.Rngs(0))
+    module.kernel[...] = jnp.asarray(weights)
+    model, annotations = Model(STORIES["dawid_skene"], {"truth_prior": Classifier(module)}), crowd(n_tasks=60)
+    start = starting_point(model, annotations, jax.random.key(0))
+    assert speaks_at_random(model, start, annotations) == at_random
 
 
 @pytest.mark.parametrize(("story", "decides"), [("difficulty", True), ("dawid_skene", False)])
 def test_a_classifier_decides_the_annotations_of_some_stories(story, decides):
-    from crowdppl.inference.densities.model import Model
-    from crowdppl.inference.densities.sites import classifier_decides_annotations
-    from crowdppl.models import STORIES
-
     model = Model(STORIES[story], {"truth_prior": NETWORK})
     assert classifier_decides_annotations(model, crowd(n_tasks=60)) == decides
 

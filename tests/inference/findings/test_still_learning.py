@@ -25,6 +25,12 @@ def crowd(seed, n_tasks=200):
     return annotations.replace(features=x.astype("f4"))
 
 
+def module():
+    """A network whose last layer starts at random, where that of :class:`crowdppl.Classifier` starts at 0."""
+    rngs = nnx.Rngs(0)
+    return nnx.Sequential(nnx.Linear(10, 128, rngs=rngs), nnx.relu, nnx.Linear(128, 3, rngs=rngs))
+
+
 def right(fit):
     return (fit.posterior.argmax(-1) == np.asarray(fit.annotations.gold)).mean()
 
@@ -63,11 +69,12 @@ def test_the_course_is_steps_and_the_rise_of_an_annotation_in_the_last_quarter()
     assert course([-9.0], rows, 4, 1) == {"epochs": 1, "steps": 3}
 
 
-def test_what_more_steps_would_mend_is_warned_of():
+@pytest.mark.parametrize(("classifier", "said"), [(NETWORK, "hardly trained"), (module(), "still learning")])
+def test_what_more_steps_would_mend_is_warned_of(classifier, said):
     """Fifty epochs of 200 tasks leave a network half trained: labels of the default are better by 5 points and more."""
     annotations = crowd(2)
-    options = {"classifier": NETWORK, "progress": False}
-    with pytest.warns(cp.ConvergenceWarning, match=r"still learning .* 200 steps in 50 epochs.*raise epochs"):
+    options = {"classifier": classifier, "progress": False}
+    with pytest.warns(cp.ConvergenceWarning, match=rf"{said}.* 200 steps in 50 epochs.*raise epochs"):
         short = cp.fit("dawid_skene", annotations, epochs=50, **options)
     (found,) = findings_of(short, "network_still_learns")
     assert (found.values["steps"], found.severity) == (200, "warning")

@@ -169,8 +169,10 @@ class Trainer:
         self.seen = data if held_out == 0 else annotations_left(data, held_out, split_key)
         self.source = in_batches(self.seen, self.size)
         self.decides = classifier_decides_annotations(problem.model, data)
-        told = data.replace(prior=problem.with_probabilities().prior)
-        misleads = self.decides or bool(speaks_at_random(problem.model, parameters, told))
+        misleads = self.decides
+        if settings.warmup is None and not misleads:  # else a pass over the data tells nothing
+            told = data.replace(prior=problem.with_probabilities().prior)
+            misleads = bool(speaks_at_random(problem.model, parameters, told))
         self.warm = warm_epochs(settings, usual_epochs(data, settings, has_network=True), misleads=misleads)
         prior: GivenByTorch = problem.model.truth_prior  # type: ignore[assignment]
         model = problem.model

@@ -221,3 +221,20 @@ def test_members_are_fits_of_the_module_from_one_seed_each_and_come_back(crowd, 
     fit.save(tmp_path / "fit")
     back = cp.load_fit(tmp_path / "fit", classifier=network(dropout=0.5))
     np.testing.assert_array_equal(back.predict_proba(crowd.features, by_member=True), each)
+
+
+def test_a_module_of_random_weights_learns_from_the_votes_first():
+    """Else its guesses decide the labels of a crowd as unsure as this one, and these what it learns."""
+    simulation = {"n_tasks": 200, "n_workers": 12, "n_classes": 3, "annotations_per_task": 3, "seed": 2}
+    annotations, _ = cp.simulate("dawid_skene", **simulation)
+    gold, rng = np.asarray(annotations.gold), np.random.default_rng(2)
+    centres = rng.normal(size=(3, 10))
+    x = 1.8 * (centres / np.linalg.norm(centres, axis=1, keepdims=True))[gold] + rng.normal(size=(200, 10))
+    right = {}
+    for warmup in (1, None):
+        torch.manual_seed(0)
+        module = torch.nn.Sequential(torch.nn.Linear(10, 128), torch.nn.ReLU(), torch.nn.Linear(128, 3))
+        options = {"classifier": module, "warmup": warmup, "progress": False}
+        fit = cp.fit("dawid_skene", annotations.replace(features=x.astype("f4")), **options)
+        right[warmup] = (fit.posterior.argmax(-1) == gold).mean()
+    assert right[None] > right[1] + 0.1

@@ -237,7 +237,7 @@ def warm_epochs(settings: EMSettings, usual: int, *, misleads: bool) -> int:
 
 @compiled
 def speaks_at_random(model: Model, parameters: Parameters, annotations: Annotations) -> Array:
-    """Whether a classifier says something of the tasks that has little to do with the votes, as untaught modules do."""
+    """Return whether a classifier says something of the tasks that has little to do with the votes."""
     prior = density(model, parameters, annotations).truth_prior
     votes = votes_with_evidence(soft_votes(annotations), annotations)
     chance = jnp.isfinite(prior) / jnp.maximum(jnp.isfinite(prior).sum(-1, keepdims=True), 1)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
-from ..data import Annotations
+from ..data import AnnotationError, Annotations
+from ..data.exports.reading import read_if_needed
 from .baselines.self_training import SelfTraining
 from .baselines.self_training import self_train as train_on_own_annotations
 from .baselines.two_step import label_then_train as train_on_labels
@@ -34,7 +35,7 @@ def label_then_train(
         labels: what labels the tasks: a rule (``"majority_vote"``, ``"wawa"``, ``"naive_soft"``), any story's name, the
             name that papers give to the two steps together (``"dl_mv"``, ``"dl_ns"``, ``"dl_wawa"``, ``"dl_ds"``,
             ``"dl_glad"``, ``"dl_wc"``), or a fit of these annotations.
-        annotations: the data, with features of the tasks.
+        annotations: the data, with features of the tasks, as for :func:`crowdppl.fit`, in memory.
         classifier: as for :func:`crowdppl.fit`.
         soft: whether the classifier learns from the labels' probabilities; else from the most probable class of each
             task. None for yes after ``"naive_soft"`` and ``"smoothed_votes"``, and no after everything else, as in the
@@ -60,7 +61,7 @@ def label_then_train(
     return Fit.of(
         train_on_labels(
             labels,
-            annotations,
+            _in_memory(annotations, tell=progress),
             classifier=classifier,
             soft=soft,
             label_options=label_options,
@@ -103,7 +104,7 @@ def self_train(
     Args:
         story: as for :func:`crowdppl.fit`; ``"crowd_layer"``, ``"anno_reg"``, or any story, with a classifier; or a
             baseline, such as ``"wdn"``.
-        annotations: the data; workers are named, and there are no abstentions.
+        annotations: the data, as for :func:`crowdppl.fit`, in memory; workers are named, and there are no abstentions.
         rounds: how many times pseudo-annotations are added; at the most, with ``held_out``.
         growth: how many a round adds for each annotation that was given.
         select: ``"distribution"`` for the paper's quotas of each class; ``"confidence"`` for the surest whatever their
@@ -120,14 +121,14 @@ def self_train(
         options: of :func:`crowdppl.fit`: ``classifier``, ``method``, hyperparameters, and options of the engine.
 
     Raises:
-        AnnotationError: no worker is named, or there are abstentions.
+        AnnotationError: no worker is named, there are abstentions, or what is given are no annotations in memory.
         UnknownNameError: there is no such way to select.
         ValueError: for numbers that cannot be.
         StoryError: as :func:`crowdppl.fit`.
     """
     found = train_on_own_annotations(
         story,
-        annotations,
+        _in_memory(annotations, tell=progress),
         rounds=rounds,
         growth=growth,
         select=select,
@@ -140,3 +141,18 @@ def self_train(
     )
     findings(found.fit).warn(stacklevel=2)
     return found._replace(fit=Fit.of(found.fit))
+
+
+def _in_memory(data: Any, *, tell: bool) -> Annotations:
+    """Return annotations, or what a path, a table or records have.
+
+    Raises:
+        AnnotationError: these are none in memory.
+    """
+    found = read_if_needed(data, tell=tell)
+    if not isinstance(found, Annotations):
+        raise AnnotationError(
+            f"annotations in memory are needed second, got a {type(found).__name__}; make them with "
+            "cp.read(path or table)"
+        )
+    return found

@@ -31,7 +31,8 @@ from ...data.errors import check_name, real_number, truth_value, warn, whole_num
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from ..engines.checkpoints import NOT_KEPT, CheckpointOptions
-from ..engines.finding import ConvergenceWarning
+from ..engines.finding import OF_DATA, ConvergenceWarning
+from ..findings.look import look_at
 from ..fit_story import fit_story
 from ..fitted.by_rule import ByRule
 from ..fitted.confusion_scores import entropy
@@ -42,6 +43,8 @@ from .imbalance import imbalance_ratio
 from .training import refuse_nameless
 
 SELECTIONS = ("distribution", "confidence", "random")
+OF_EACH_TASK = ("evidence", "prior", "model_scores", "model_reference", "models")
+"""Fields of annotations in which a fit keeps what it was given of each task, and a torch module's probabilities."""
 
 Learnt = Fitted | ByRule
 """Result of a round's training; it has ``posterior``, and :func:`predicted_annotations` takes it."""
@@ -51,7 +54,7 @@ class SelfTraining(NamedTuple):
     """Result of self-training. Made by :func:`crowdppl.self_train`.
 
     Attributes:
-        fit: the fit of the last round, beside the annotations that were given.
+        fit: the fit of the last round, beside the annotations that were given, of which its findings on the crowd are.
         rounds: by round, from 0 for the fit without pseudo-annotations: pseudo_annotations; imbalance, annotations of
             the most frequent class for each of the rarest; where gold labels are known precision and recall of the
             pseudo-annotations, accuracy and balanced accuracy of the labels, means over the classes but for accuracy.
@@ -158,6 +161,7 @@ def _rounds(
     names = grid.tasks.to_columns("task", task[made]) | grid.workers.to_columns("worker", worker[made])
     pseudo = pd.DataFrame(names | grid.classes.to_columns("label", label[made]))
     own = own.replace(stored_posterior=own.posterior) if isinstance(own, Fitted) else own
+    own = replace(own, findings=(*(each for each in own.findings if each.about not in OF_DATA), *look_at(own, OF_DATA)))
     return SelfTraining(Posterior.of(own), pd.DataFrame(rows).set_index("round"), pseudo.assign(round=since[made]))
 
 
@@ -168,8 +172,11 @@ def _fit(story: Any, annotations: Annotations, kept: CheckpointOptions, **option
 
 
 def _beside(found: Learnt, annotations: Annotations) -> Learnt:
-    """Return the fit or baseline beside the annotations that were given, without the pseudo-annotations."""
-    own = annotations.replace(evidence=found.annotations.evidence)
+    """Return the fit or baseline beside the annotations that were given, without the pseudo-annotations.
+
+    What the fit was given of each task, or a torch module says of it, stays there.
+    """
+    own = annotations.replace(**{name: getattr(found.annotations, name) for name in OF_EACH_TASK})
     return found.with_data(own) if isinstance(found, Fitted) else replace(found, annotations=own)
 
 

@@ -1,5 +1,6 @@
 """All checks asked of one result, and the findings on a posterior, whatever made it."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -27,14 +28,17 @@ ORDER = get_args(About)
 LITTLE = 0.1  # weight below which a member of an average moves its labels too little for findings on that member
 
 
-def look_at(of: Any) -> tuple[Finding, ...]:
+def look_at(of: Any, subjects: Collection[About] = ORDER) -> tuple[Finding, ...]:
     """Return the findings on a result, by subject in the order of :data:`.About`.
 
     Args:
         of: a fitted story, an average of several, or the outcome of an engine with its method and settings; checks that
             need what it lacks are left out.
+        subjects: those that are asked about.
     """
-    asked = sorted(CHECKS.values(), key=lambda check: ORDER.index(check.about))
+    asked = sorted(
+        (each for each in CHECKS.values() if each.about in subjects), key=lambda each: ORDER.index(each.about)
+    )
     return tuple(finding for check in asked for finding in check(of))
 
 
@@ -53,4 +57,4 @@ def findings(of: Posterior | Fitted) -> Findings:
     weighty = of.weights[of.weights >= min(LITTLE, of.weights.max())].index
     each = ((name, finding) for name in weighty for finding in of.members[name].findings)
     of_members = [replace(finding, story=name) for name, finding in each if finding.about not in OF_DATA]
-    return Findings([*of_members, *(finding for finding in look_at(of) if finding.about in OF_DATA)])
+    return Findings([*of_members, *look_at(of, OF_DATA)])

@@ -238,3 +238,17 @@ def test_a_module_of_random_weights_learns_from_the_votes_first():
         fit = cp.fit("dawid_skene", annotations.replace(features=x.astype("f4")), **options)
         right[warmup] = (fit.posterior.argmax(-1) == gold).mean()
     assert right[None] > right[1] + 0.1
+
+
+@pytest.mark.parametrize("story", ["dawid_skene", "crowd_layer"])
+def test_a_module_is_self_trained(crowd, story):
+    """From a copy in each round, so that the labels and predictions are of the last round's."""
+    module = network()
+    before = [weight.clone() for weight in module.parameters()]
+    options = {"epochs": 40, "network_rate": 0.02, "rounds": 2, "growth": 0.1, "select": "confidence"}
+    found = cp.self_train(story, crowd, classifier=module, **options)
+    gold = np.asarray(crowd.gold)
+    assert len(found.pseudo) == 40
+    assert (found.fit.posterior.argmax(-1) == gold).mean() >= 0.9
+    assert (found.fit.predict_proba(crowd.features).argmax(-1) == gold).mean() >= 0.9
+    assert all(torch.equal(now, then) for now, then in zip(module.parameters(), before, strict=True))

@@ -136,3 +136,30 @@ def test_what_cannot_be_is_refused(crowd):
         cp.self_train("crowd_layer", crowd, held_out=1, **FEW)
     with pytest.raises(AnnotationError, match="their names"):
         cp.self_train("crowd_layer", cp.Annotations.from_counts([[2, 1], [0, 3]]), **FEW)
+
+
+def test_what_was_given_of_each_task_is_of_every_round(crowd):
+    """Probabilities as prior of the truth, or of a model that is one more worker."""
+    sure = pd.DataFrame(np.where(np.asarray(crowd.gold)[:, None] == [0, 1], 0.99, 0.01), list(crowd.tasks), [0, 1])
+    for name in ("truth_prior", "probabilities"):
+        found = cp.self_train("dawid_skene", crowd, rounds=1, growth=0.5, select="confidence", **{name: sure})
+        assert len(found.pseudo) == 90
+        assert found.rounds["accuracy"].iloc[-1] > 0.95
+
+
+def test_findings_on_the_crowd_are_of_the_annotations_that_were_given(crowd):
+    """Pseudo-annotations of a task agree, since one classifier makes them all; nothing follows of the workers."""
+    found = cp.self_train("crowd_layer", crowd, rounds=1, growth=2.0, **FEW)
+    assert len(found.pseudo) > 100
+    codes = {finding.code for finding in found.fit.findings}
+    assert not codes & {"copies", "perhaps_copies", "err_together"}
+
+
+def test_a_file_is_read_and_what_are_no_annotations_is_refused(crowd, tmp_path):
+    crowd.to_frame().to_csv(tmp_path / "crowd.csv", index=False)
+    crowd.to_frame().to_parquet(tmp_path / "crowd.parquet")
+    assert len(cp.self_train("dawid_skene", tmp_path / "crowd.csv", rounds=1, growth=0.1).pseudo) == 18
+    with pytest.raises(AnnotationError, match=r"annotations in memory are needed second, got a int; .*cp\.read"):
+        cp.self_train("dawid_skene", 3, rounds=1)
+    with pytest.raises(AnnotationError, match="got a Scan"):
+        cp.label_then_train("majority_vote", cp.scan(tmp_path / "crowd.parquet"), classifier="mlp")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..data import Annotations, unknown_name
-from ..data.errors import AnnotationError, UnknownNameError, check_name, truth_value, whole_number
+from ..data.errors import AnnotationError, UnknownNameError, check_name, truth_value, warn, whole_number
 from ..data.exports.reading import read_if_needed
 from ..data.partitions import partitions_of
 from ..data.scan import Scan, scan
@@ -23,6 +23,7 @@ from .comparison.gold_stories import OF_AN_AVERAGE, auto_with_gold
 from .densities.evidence import Gold
 from .densities.probabilities import Probabilities
 from .engines.checkpoints import CheckpointOptions
+from .engines.finding import ConvergenceWarning
 from .engines.registry import ENGINES, MEANT
 from .engines.settings import checked_seed
 from .findings.look import findings
@@ -45,6 +46,7 @@ CALLED_ELSEWHERE = {
 """Names of stories elsewhere."""
 
 MOST_MEMBERS = 100
+EQUAL = 1e-5  # of weights, between networks whose training differs by rounding alone
 """Fits of one story from several seeds at the most: their mean is hardly another from a dozen on."""
 
 Readable = str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any
@@ -133,7 +135,7 @@ def fit(
             predictions are averaged with equal weights; ``fit.fits`` has them, and
             ``fit.predict_proba(x, by_member=True)`` their probabilities one by one, which lie as far apart as start,
             batches and dropout lead. A module of one's own starts each member at the weights that it has, so that
-            they lie nearer to each other.
+            they lie nearer to each other; a warning says where nothing at all lets them differ.
         seed: the same seed gives the same result, to the last bit on one machine.
         backend: ``"numpyro"``; or ``"pyro"`` (the extra ``pyro``), which a torch module as classifier chooses by
             itself: SVI then takes Pyro's guides, and NUTS is Pyro's, on the density of the same story.
@@ -298,7 +300,23 @@ def _fit_members(
     for number in range(members):
         own = None if kept.folder is None else kept.within(f"member {number}")
         fits[f"seed {seed + number}"] = fit_story(story, annotations, seed=seed + number, checkpoints=own, **options)
+    if _are_equal([fit.fixed for fit in fits.values()]):
+        warn(
+            f"members={members}: all networks are equal, since they start at the weights that the module has and "
+            "nothing in their training is drawn, so that their spread of 0 does not say how sure they are; give a "
+            "module with dropout, with method='em' a batch_size below the number of tasks, or fit modules that start "
+            "elsewhere",
+            ConvergenceWarning,
+        )
     return Posterior(fits, equal_weights(fits))
+
+
+def _are_equal(networks: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether weights by site are those of the first network up to rounding; False without any."""
+    first, *others = networks
+    return bool(first) and all(
+        np.allclose(other[name], value, rtol=EQUAL, atol=EQUAL) for other in others for name, value in first.items()
+    )
 
 
 def _with_quality(annotations: Any, quality: str) -> Any:

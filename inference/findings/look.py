@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, get_args
 
+from ...data.id_text import listing
 from ..engines.finding import OF_DATA, About, Finding
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
@@ -25,6 +26,7 @@ from . import of_time as of_time
 from .register import CHECKS, Findings, once
 
 ORDER = get_args(About)
+NAMED = 3  # members that a finding of more names
 LITTLE = 0.1  # weight below which a member of an average moves its labels too little for findings on that member
 
 
@@ -47,7 +49,8 @@ def findings(of: Posterior | Fitted) -> Findings:
     """Return what was found when a fit or labels by a rule were made.
 
     Of an average it is what was found of the members with a weight of a tenth and more, each with the member's name,
-    and of the crowd by the averaged labels.
+    and of the crowd by the averaged labels. Where members are one story from several seeds, what was found of many is
+    said once, of the first of them, with their names.
     """
     if isinstance(of, Fitted):
         return Findings(of.findings)
@@ -57,4 +60,24 @@ def findings(of: Posterior | Fitted) -> Findings:
     weighty = of.weights[of.weights >= min(LITTLE, of.weights.max())].index
     each = ((name, finding) for name in weighty for finding in of.members[name].findings)
     of_members = [replace(finding, story=name) for name, finding in each if finding.about not in OF_DATA]
+    if _differ_by_seed([of.members[name] for name in weighty]):
+        of_members = _said_once(of_members)
     return Findings([*of_members, *look_at(of, OF_DATA)])
+
+
+def _differ_by_seed(members: list[Fitted]) -> bool:
+    """Return whether fits are of one story, each from a seed of its own."""
+    return len({each.story for each in members}) == 1 and len({each.settings["seed"] for each in members}) == len(
+        members
+    )
+
+
+def _said_once(found: list[Finding]) -> list[Finding]:
+    """Return the first finding of each code and severity, with the names of all members of which there is one."""
+    alike: dict[tuple[str, str], list[Finding]] = {}
+    for finding in found:
+        alike.setdefault((finding.code, finding.severity), []).append(finding)
+    return [
+        replace(first, story=listing([first.story, *(each.story for each in others)], NAMED, str, last=" and "))
+        for first, *others in alike.values()
+    ]

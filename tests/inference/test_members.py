@@ -59,3 +59,12 @@ def test_members_are_kept_and_come_back(crowd, tmp_path):
 def test_members_that_would_be_equal_are_refused(crowd, story, options, message):
     with pytest.raises(ValueError, match=message):
         cp.fit(story, crowd, progress=False, **options)
+
+
+def test_what_is_found_of_many_members_is_said_once_with_their_names(crowd):
+    with pytest.warns(cp.ConvergenceWarning) as caught:
+        fit = cp.fit("one_coin", crowd, members=5, classifier=NETWORK, progress=False, epochs=1)
+    (hardly,) = [said for said in map(str, (warning.message for warning in caught)) if "hardly trained" in said]
+    assert hardly.startswith("seed 0, seed 1, seed 2 and 2 more: the classifier is hardly trained")
+    codes = [(finding.code, finding.severity) for finding in fit.findings]
+    assert len(codes) == len(set(codes))

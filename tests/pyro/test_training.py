@@ -1,5 +1,7 @@
 """EM with ``backend="pyro"``: JAX's without a torch module, and training of the module in minibatches with one."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -252,3 +254,17 @@ def test_a_module_is_self_trained(crowd, story):
     assert (found.fit.posterior.argmax(-1) == gold).mean() >= 0.9
     assert (found.fit.predict_proba(crowd.features).argmax(-1) == gold).mean() >= 0.9
     assert all(torch.equal(now, then) for now, then in zip(module.parameters(), before, strict=True))
+
+
+@pytest.mark.parametrize(("dropout", "batch_size", "are_equal"), [(0.0, 40, True), (0.5, 40, False), (0.0, 16, False)])
+def test_members_of_a_module_that_nothing_lets_differ_are_said_to_be_equal(crowd, dropout, batch_size, are_equal):
+    """All tasks in one batch without dropout: every seed trains the same network."""
+    torch.manual_seed(0)
+    options = {"members": 2, "epochs": 5, "network_rate": 0.02, "batch_size": batch_size, "progress": False}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit = cp.fit("dawid_skene", crowd, classifier=network(dropout=dropout), **options)
+    said = [str(warning.message) for warning in caught if "all networks are equal" in str(warning.message)]
+    assert len(said) == are_equal
+    assert all("a module with dropout" in each and "batch_size below" in each for each in said)
+    assert (fit.predict_proba(crowd.features, by_member=True).std(0).max() < 1e-5) == are_equal

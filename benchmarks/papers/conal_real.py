@@ -303,8 +303,8 @@ CLAIMS = (
         "figure 1",
         "61.0, 44.1, 63.6, 38.6",
         _same_shares,
-        "No test: the shares are the paper's to the last digit. Which classes they are of the paper does not say, and "
-        "they were looked for by these shares, so that finding them again was to be expected.",
+        "No test: the shares are the paper's to the last digit. The classes, which its introduction names, were not at "
+        "hand and were looked for by these shares, so that finding them again was to be expected.",
     ),
     *(
         Claim(

@@ -155,9 +155,11 @@ def table_values(frame: pd.DataFrame, option: str) -> pd.DataFrame:
     """
     for name, dtype in frame.dtypes.items():
         if not pd.api.types.is_numeric_dtype(dtype):
+            no_numbers = frame[name][pd.to_numeric(frame[name], errors="coerce").isna()]
+            such_as = (no_numbers if len(no_numbers) else frame[name]).iloc[:1].to_list()
             raise AnnotationError(
                 f"{option}, column {name!r}: expected numbers, got values of type {dtype} such as "
-                f"{frame[name].iloc[0]!r}; leave the column out or encode it as numbers"
+                f"{such_as[0]!r}; leave the column out or encode it as numbers"
                 if len(frame)
                 else f"{option}: the table has no rows"
             )

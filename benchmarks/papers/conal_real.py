@@ -233,7 +233,7 @@ def _draw_switch(rows: pd.DataFrame) -> Figure:
         ax.stairs(mean_matrix(by["switch"]), np.linspace(0, 1, 21), label=str(method))
     for limit in (0.269, 0.731):
         ax.axvline(limit, color="0.6", linestyle=":")
-    ax.set_xlabel("weight of the common confusion matrix (between the dotted lines by construction)")
+    ax.set_xlabel("weight of the common confusion matrix\n(between the dotted lines by construction)")
     ax.set_ylabel("share of the annotations")
     ax.legend()
     return figure

@@ -103,9 +103,11 @@ def checked_network(name: str, annotations: Annotations, classifier: Network | C
     """The classifier, where there is one and the tasks have the features that it needs.
 
     Raises:
-        StoryError: there is none, or the tasks have no features.
+        StoryError: there is none, the tasks have no features, or it gives no logits.
     """
     if classifier is None:
         raise StoryError(f"{name} learns a classifier of the tasks and labels by it: give classifier=, such as 'mlp'")
     needed_features(annotations, "the classifier")
-    return classifier if isinstance(classifier, Classifier) else Classifier(classifier)
+    made = classifier if isinstance(classifier, Classifier) else Classifier(classifier)
+    made.check(annotations)
+    return made

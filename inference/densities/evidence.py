@@ -96,7 +96,10 @@ def with_truth_prior(
         if truth_prior is not None:
             raise ValueError("give a classifier or a truth_prior, not both: a classifier is a prior of the truth")
         is_made = isinstance(classifier, Classifier) and make is Classifier
-        return classifier if is_made else make(classifier), annotations
+        prior = classifier if is_made else make(classifier)
+        if isinstance(prior, Classifier):
+            prior.check(annotations)
+        return prior, annotations
     if is_torch_module(truth_prior):
         raise StoryError("truth_prior=…: a torch.nn.Module is given as classifier=module, which takes backend='pyro'")
     truth_prior = by_name(truth_prior, annotations)

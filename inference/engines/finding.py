@@ -13,7 +13,7 @@ About = Literal["draws", "modes", "prior", "classifier", "labels", "crowd", "gol
 
 Severity = Literal["note", "warning"]
 
-OF_DATA = ("crowd", "gold")
+OF_DATA: tuple[About, ...] = ("crowd", "gold")
 """Subjects that are the annotations' own, whatever story was fitted: an average of several fits says them once."""
 
 NAMES = ("worker", "workers")

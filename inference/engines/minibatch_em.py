@@ -166,8 +166,11 @@ def run(
 
     Raises:
         FloatingPointError: where the loss or the classifier's logits are not finite, with the step.
+        ValueError: a batch is one task, and the network has batch norm.
     """
     size, holds_out = batch_size(annotations, settings), settings.held_out > 0
+    normalises = model.classifier is not None and model.classifier.normalises_batches
+    refuse_batches_of_one(size, normalises=normalises, instead="a network without it")
     usual = usual_epochs(annotations, settings, has_network=model.has_network)
     settings = with_epochs(annotations, settings, has_network=model.has_network)
     split_key, key = jax.random.split(key)
@@ -187,6 +190,19 @@ def run(
     if isinstance(network, str) and facts["epochs"] == settings.passes:  # a module may come trained
         facts["reach"] = facts["steps"] * settings.network_rate
     return Solution(parameters, history, facts)
+
+
+def refuse_batches_of_one(size: int, *, normalises: bool, instead: str) -> None:
+    """Refuse batches from which a classifier with batch norm learns nothing.
+
+    Raises:
+        ValueError: a batch is one task, and the classifier normalises over the batch.
+    """
+    if size == 1 and normalises:
+        raise ValueError(
+            "the classifier has batch norm, which cannot learn from a batch of one task; give batch_size=2 or more, or "
+            f"{instead}"
+        )
 
 
 def with_epochs(annotations: Annotations, settings: EMSettings, *, has_network: bool) -> EMSettings:

@@ -16,12 +16,12 @@ from torch.utils.data import DataLoader, Dataset
 
 from ...data import Annotations
 from ...models import StoryError
+from ...models.parts.classifier import refuse_probabilities
 from ...models.parts.kernels import safe_log
 from ...models.parts.truth_prior import ClassPrior
 from .dlpack import home
 
 NAME = "classifier"  # of the weights, in a fit
-CLOSE = 1e-4  # to one, of the sums of rows that are probabilities
 CHUNK = 256  # tasks whose probabilities are taken at a time
 
 
@@ -135,16 +135,15 @@ class TorchClassifier:
                 logits = self.logits(inputs, n_tasks, n_classes)
         except RuntimeError as error:
             shape = "" if isinstance(inputs, Mapping) else f", of shape {tuple(np.shape(inputs))}"
+            usual, own = torch.get_default_dtype(), next((w.dtype for w in self.module.parameters()), None)
+            mend = "give a module from such inputs to logits"
+            if own is not None and own.is_floating_point and own is not usual and self.autocast is None:
+                mend = f"its weights are {own}, and inputs {usual}: give module.to({usual})"
+            said = str(error).rstrip(".")
             raise StoryError(
-                f"the classifier does not take the tasks' inputs{shape}, one row a task: {str(error).rstrip('.')}; "
-                "give a module from such inputs to logits"
+                f"the classifier does not take the tasks' inputs{shape}, one row a task: {said}; {mend}"
             ) from error
-        if ((logits >= 0) & (logits <= 1)).all() and ((logits.sum(-1) - 1).abs() < CLOSE).all():
-            raise StoryError(
-                f"the classifier gives probabilities: its outputs lie between 0 and 1, and each row sums to one "
-                f"({[round(v, 3) for v in logits[0].tolist()]}); logits are needed: leave out the softmax at its end, "
-                "or take the logarithm"
-            )
+        refuse_probabilities(to_array(logits))
 
     def state(self) -> dict[str, np.ndarray]:
         """Weights and running statistics by site, ``classifier.…``, as arrays."""

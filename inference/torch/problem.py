@@ -17,6 +17,7 @@ from ...models.parts.truth import needed_features
 from ..densities.enumerated import Parameters
 from ..densities.model import Model
 from ..engines import em
+from ..engines.minibatch_em import refuse_batches_of_one
 from .module_classifier import CHUNK, GivenByTorch, TorchClassifier, as_inputs
 from .torch_options import TorchOptions, refuse_unused_options
 
@@ -119,11 +120,8 @@ class Problem:
         Raises:
             ValueError: a batch of one with batch norm.
         """
-        if size == 1 and self.classifier is not None and self.classifier.normalises_batches:
-            raise ValueError(
-                "the classifier has batch norm, which cannot learn from a batch of one task; give batch_size=2 or "
-                "more, or a module with nn.GroupNorm or nn.LayerNorm"
-            )
+        normalises = self.classifier is not None and self.classifier.normalises_batches
+        refuse_batches_of_one(size, normalises=normalises, instead="a module with nn.GroupNorm or nn.LayerNorm")
 
     def fixed(self) -> dict[str, np.ndarray]:
         """The values without a posterior: the classifier's weights."""

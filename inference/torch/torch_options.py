@@ -37,6 +37,10 @@ class TorchOptions(NamedTuple):
 
 
 OF_MODULE = ("device", "dataset", "loader", "autocast")
+SUCH_AS = {
+    "optimizer": "torch.optim.AdamW, or functools.partial(torch.optim.AdamW, lr=1e-3)",
+    "scheduler": "functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=0.99)",
+}
 OF_STEPS = ("optimizer", "scheduler", "clip")
 
 
@@ -49,21 +53,26 @@ def refuse_unused_options(options: TorchOptions, method: str, *, has_module: boo
         has_module: whether a torch module is the truth's prior.
 
     Raises:
-        ValueError: one of them is given.
+        ValueError: one of them is given, or what must be a function is none.
     """
     if has_module:
         if options.loader and options.dataset is None:
             raise ValueError("loader= is of a dataset, and none is given; give dataset=, a torch Dataset of the tasks")
-        return
-    for name in OF_MODULE:
-        if getattr(options, name) is not None:
-            raise ValueError(f"{name}= is of a classifier that is a torch module, and there is none; give classifier=")
-    for name in OF_STEPS:
-        if getattr(options, name) is not None and method != "svi":
-            raise ValueError(
-                f"{name}= is of the training of a torch module, and of SVI; method={method!r} without a module does "
-                "not use it: leave it out, or give classifier="
-            )
+    else:
+        for name in OF_MODULE:
+            if getattr(options, name) is not None:
+                raise ValueError(
+                    f"{name}= is of a classifier that is a torch module, and there is none; give classifier="
+                )
+        for name in OF_STEPS:
+            if getattr(options, name) is not None and method != "svi":
+                raise ValueError(
+                    f"{name}= is of the training of a torch module, and of SVI; method={method!r} without a module "
+                    "does not use it: leave it out, or give classifier="
+                )
+    for name in ("optimizer", "scheduler"):
+        if (value := getattr(options, name)) is not None and not callable(value):
+            raise ValueError(f"{name}={value!r}: a function is needed, such as {SUCH_AS[name]}")
 
 
 def unused_with_optimizer(options: TorchOptions) -> dict[str, str]:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:  # half a second to import, which only classifiers are worth
 NETWORKS = ("logistic", "mlp", "cnn")
 HIDDEN = (128,)  # units of the hidden layers, unless given
 OF_LINEAR = 1.0  # standard deviation of a logistic regression's weights, unless given: scikit-learn's C = 1
+TRIED = 16  # tasks for which a network of the user's own is tried
+SUMS_TO_ONE = 1e-4  # how near to it rows are of which probabilities are made
 PREFIX = "classifier."  # of the sites of weights and running statistics
 
 UNTRAINED = (
@@ -110,6 +112,11 @@ class Classifier(ClassPrior):
                 f"network={type(self.network).__name__}: a torch.nn.Module is a story's truth prior as it is; give "
                 "cp.fit('dawid_skene', annotations, classifier=module, backend='pyro'), and elsewhere a flax.nnx module"
             )
+        elif (linen := sys.modules.get("flax.linen")) is not None and isinstance(self.network, linen.Module):
+            raise StoryError(
+                f"network={type(self.network).__name__}: a flax.linen module has its weights elsewhere; give one of "
+                "flax.nnx, such as nnx.Linear(n_features, n_classes, rngs=nnx.Rngs(0))"
+            )
         elif isinstance(self.network, type) or not callable(self.network):
             raise StoryError(
                 f"network={self.network!r}: one of {list(NETWORKS)}, a flax.nnx module, or a function from features "
@@ -149,6 +156,17 @@ class Classifier(ClassPrior):
         return self.prior is not None
 
     @property
+    def normalises_batches(self) -> bool:
+        """True where it has a layer of batch norm, which cannot learn from a single task."""
+        if isinstance(self.network, str):
+            return self.batch_norm and not self.is_linear
+        if not _is_module(self.network):
+            return False
+        from flax import nnx
+
+        return any(isinstance(part, nnx.BatchNorm) for _, part in nnx.iter_graph(self.network))
+
+    @property
     def _usual_prior(self) -> float | None:
         return OF_LINEAR if self.is_linear else None
 
@@ -171,6 +189,21 @@ class Classifier(ClassPrior):
         """
         features = jnp.asarray(needed_features(annotations, "the classifier"))
         return self.log_probs(features, annotations.n_classes)
+
+    def check(self, annotations: Annotations) -> None:
+        """Look at what a network of the user's own gives for a few tasks.
+
+        Raises:
+            StoryError: it does not take the features, gives another shape than logits have, or probabilities.
+        """
+        if isinstance(self.network, str) or annotations.features is None:
+            return
+
+        def logits(x: Array) -> Array:
+            with handlers.block(), handlers.seed(rng_seed=0):
+                return self._logits(x, annotations.n_classes)
+
+        refuse_probabilities(np.asarray(jax.jit(logits)(jnp.asarray(annotations.features[:TRIED]))))
 
     def log_probs(self, x: Array, n_classes: int) -> Array:
         """Log-probabilities ``(n, K)`` of features ``(n, ...)``, at the weights that handlers give."""
@@ -420,11 +453,26 @@ def _called(network: Callable[[Array], Array], x: Array) -> Array:
 def _of_function(function: Callable[[Array], Array], x: Array) -> Array:
     try:
         return function(x)
-    except jax.errors.TracerArrayConversionError as error:
+    except (jax.errors.TracerArrayConversionError, AttributeError) as error:
+        why = "turns its features into a NumPy array" if not isinstance(error, AttributeError) else f"fails: {error}"
         raise StoryError(
-            "the classifier's function turns its features into a NumPy array; write it with jax.numpy, or give what it "
-            "says of the tasks as probabilities, with truth_prior"
+            f"the classifier's function {why}; write it with jax.numpy, give a torch.nn.Module, or give what it says "
+            "of the tasks as probabilities, with truth_prior"
         ) from error
+
+
+def refuse_probabilities(logits: np.ndarray) -> None:
+    """Refuse a classifier's outputs ``(n, K)`` that are probabilities.
+
+    Raises:
+        StoryError: they lie between 0 and 1, and each row sums to one.
+    """
+    if len(logits) and ((logits >= 0) & (logits <= 1)).all() and (np.abs(logits.sum(-1) - 1) < SUMS_TO_ONE).all():
+        raise StoryError(
+            f"the classifier gives probabilities: its outputs lie between 0 and 1, and each row sums to one "
+            f"({[round(float(value), 3) for value in logits[0]]}); logits are needed: leave out the softmax at its "
+            "end, or take the logarithm"
+        )
 
 
 def _checked(logits: Array, x: Array, n_classes: int) -> Array:

@@ -236,6 +236,7 @@ def test_gold_that_contradicts_itself_or_is_no_table():
         (pd.DataFrame({"h": [1, 2], "w": [1, np.nan]}), ["task 1, column 'w': nan is not a finite number"]),
         (pd.DataFrame({"task": [1, 0], "h": [1, -np.inf]}), ["task 0, column 'h': -inf"]),
         (pd.DataFrame({"h": ["x", "y"]}), ["column 'h': expected numbers", "'x'"]),
+        (pd.DataFrame({"h": [1, "y"]}), ["column 'h': expected numbers", "such as 'y'"]),
         (pl.DataFrame({"h": [1, 2]}), ["no column 'task'", "'h'"]),
         ({0: [1.0], 1: [2.0, 3.0]}, ["task 1 has shape (2,), but task 0 has (1,)"]),
         ({0: [1.0]}, ["task 1 has no features (1 of 2 tasks)"]),

@@ -259,7 +259,10 @@ def test_items_with_features_are_comparable_without_a_chain_of_comparisons(recwa
     [
         (ABOUT[1:3], r"item_features: item 'x' has no features \(1 of 3 items\)"),
         (ABOUT.assign(length=[4.0, None, 2.0, 1.0]), r"item_features, item 'z', column 'length': nan is not a finite"),
-        (ABOUT.assign(new=["a", "b", "b", "a"]), r"item_features, column 'new': expected numbers, got values of type"),
+        (
+            ABOUT.assign(new=["a", "b", "b", "a"]),
+            r"item_features, column 'new': expected numbers, got values of type .* such as 'a'",
+        ),
         (np.ones((4, 2)), r"item_features: a ndarray does not say of which items .* column 'item'"),
         ({"x": [1, 2], "y": [1], "z": [1, 2]}, r"item_features: item 'y' has shape \(1,\), but item 'x' has \(2,\)"),
         (pd.concat([ABOUT, ABOUT[:1]]), r"item_features, items.*'w'"),

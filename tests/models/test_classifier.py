@@ -286,7 +286,7 @@ def test_annotations_without_features_are_refused(tiny, network):
         ),
         (nnx.Linear(3, 4, rngs=nnx.Rngs(0)), r"\(7, 4\) for 7 tasks of 3 classes"),
         (lambda x: x[0], r"\(3,\) for 7 tasks of 3 classes"),
-        (lambda x: np.asarray(x) @ np.eye(3), "write it with jax.numpy, or give .* with truth_prior"),
+        (lambda x: np.asarray(x) @ np.eye(3), "write it with jax.numpy, .*, or give .* with truth_prior"),
         ("cnn", r"'cnn' needs images \(height, width\) or \(height, width, channels\), not \(3,\)"),
     ],
 )
@@ -349,3 +349,58 @@ def test_few_tasks_are_not_separated_by_a_logistic_regression():
             found.append(np.log(fit.posterior[np.arange(200), truth]).mean())
     assert min(scores[1.0]) > -0.6
     assert np.mean(scores[None]) < np.mean(scores[1.0]) - 0.5
+
+
+class Softmaxed(nnx.Module):
+    """A network that ends in a softmax."""
+
+    def __init__(self):
+        self.norm = nnx.BatchNorm(2, rngs=nnx.Rngs(0))
+        self.out = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+
+    def __call__(self, x):
+        return jax.nn.softmax(self.out(self.norm(x)))
+
+
+def needs_torch(x):
+    return x.numpy_of_torch()
+
+
+@pytest.mark.parametrize("story", ["dawid_skene", "majority_vote"])
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        (Softmaxed, r"gives probabilities: .* \(\[0\.\d+, 0\.\d+\]\); logits are needed: leave out the softmax"),
+        (lambda: lambda x: jax.nn.softmax(x), "gives probabilities: .*or take the logarithm"),
+        (
+            lambda: needs_torch,
+            "the classifier's function fails: .*numpy_of_torch; write it with jax.numpy, give a torch",
+        ),
+    ],
+)
+def test_a_network_of_ones_own_that_gives_no_logits_is_found_out_before_anything_is_fitted(story, network, said):
+    annotations, _ = cp.simulate("dawid_skene", n_tasks=20, n_workers=4, n_classes=2, seed=0)
+    annotations = annotations.replace(features=np.random.default_rng(0).normal(size=(20, 2)).astype("f4"))
+    with pytest.raises(StoryError, match=said):
+        cp.fit(story, annotations, classifier=network(), progress=False)
+
+
+def test_a_linen_module_is_refused_with_what_to_write():
+    linen = pytest.importorskip("flax.linen")
+    with pytest.raises(StoryError, match=r"network=Dense: a flax\.linen module .*nnx\.Linear"):
+        Classifier(linen.Dense(2))
+
+
+def test_batch_norm_with_a_batch_of_one_is_refused():
+    annotations, _ = cp.simulate("dawid_skene", n_tasks=6, n_workers=4, n_classes=2, seed=0)
+    annotations = annotations.replace(features=np.random.default_rng(0).normal(size=(6, 2)).astype("f4"))
+    for network in (Classifier("mlp", batch_norm=True), Logits()):
+        with pytest.raises(ValueError, match=r"batch norm, .*give batch_size=2 or more, or a network without it"):
+            cp.fit("dawid_skene", annotations, classifier=network, batch_size=1, epochs=1, progress=False)
+
+
+class Logits(Softmaxed):
+    """Its logits."""
+
+    def __call__(self, x):
+        return self.out(self.norm(x))

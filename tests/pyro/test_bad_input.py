@@ -154,3 +154,14 @@ def test_a_module_where_none_is_taken_says_what_to_write(crowd):
         cp.fit("dawid_skene", crowd, truth_prior=module, progress=False)
     with pytest.raises(cp.StoryError, match=r"network=3: one of \['logistic'.*is needed"):
         cp.fit("dawid_skene", crowd, classifier=3, backend="pyro", progress=False)
+
+
+def test_weights_of_another_precision_than_the_inputs_name_the_mend(crowd):
+    with pytest.raises(cp.StoryError, match=r"weights are torch\.float64, .*give module\.to\(torch\.float32\)"):
+        fit(crowd, classifier=nn.Linear(2, 2).double())
+
+
+@pytest.mark.parametrize(("option", "such"), [("optimizer", "AdamW"), ("scheduler", "ExponentialLR")])
+def test_a_name_in_the_place_of_a_function_is_refused(crowd, option, such):
+    with pytest.raises(ValueError, match=rf"{option}='adam': a function is needed, such as .*{such}"):
+        fit(crowd, **{option: "adam"})

@@ -15,11 +15,11 @@ from ...models.parts.kernels import SMALLEST
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled, key_of
 from ..densities.sites import parameter_names
-from ..densities.sweeps import FEW_ROWS
 from ..fitted.fitted import Fitted
 from ..fitted.learned_prior import along_tables, concentrations, tables_of
 
-PROBES = 16  # signs at random by which the sum of curvatures is estimated; 1 of so many annotations that it is enough
+PROBES = 16  # signs at random by which the sum of curvatures is estimated, at the most, and
+PROBED = 16_000  # annotations over all of them: of many annotations few signs are enough
 
 
 def compared_by(fitted: Fitted) -> tuple[str, ...] | None:
@@ -92,7 +92,8 @@ def at_mean(fitted: Fitted) -> AtMean:
     mean = {name: value.mean((0, 1), keepdims=True) for name, value in fitted.draws.items()}
     seen = fitted.with_draws(mean).at_size
     tables = tables_of(seen)
-    found = _heights(seen, tables, PROBES if fitted.annotations.n_rows <= FEW_ROWS else 1)
+    probes = int(np.clip(PROBED // seen.annotations.n_rows, 1, PROBES))
+    found = _heights(seen, tables, probes)
     densities = AtMean(float(found.height), {}, {})
     for name in tables:
         real = tuple(map(slice, mean[name].shape[2:]))  # what is padded has its prior

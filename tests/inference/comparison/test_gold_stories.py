@@ -63,6 +63,7 @@ def test_gold_labels_stay_known_and_are_no_sample_of_the_others(crowd, fit):
         cp.estimate(fit, gold)
 
 
+@pytest.mark.slow
 def test_a_mix_is_saved_stacked_again_and_shown(fit, tmp_path):
     fit.save(tmp_path / "fit")
     again = cp.load_fit(tmp_path / "fit")

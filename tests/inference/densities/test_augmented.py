@@ -257,6 +257,7 @@ def test_intervals_of_few_annotations_hold_what_the_crowd_was_drawn_with_more_of
     assert 0.82 < both_ends < 0.98
 
 
+@pytest.mark.slow
 def test_scales_of_workers_differences_are_nearer_to_those_of_nuts_than_draws_that_begin_at_the_mode(monkeypatch):
     """On a crowd whose mode has scales that are up to three times too large or too small.
 

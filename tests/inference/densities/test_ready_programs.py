@@ -89,6 +89,7 @@ def test_what_is_known_of_sizes_is_kept_and_found_anew_where_they_are_others(tmp
     assert len(calls) == 3
 
 
+@pytest.mark.slow
 def test_another_option_is_another_program_and_a_story_of_a_users_own_is_not_kept(tmp_path):
     run(tmp_path)
     before = ready(tmp_path)

@@ -69,6 +69,7 @@ def test_its_draws_are_those_of_minibatches_in_memory(pair):
         assert float(ratio.max()) < 1.4
 
 
+@pytest.mark.slow
 def test_label_probabilities_are_averages_over_draws(pair):
     streamed, expected = pair
     labels = pd.concat(list(streamed.iter_labels()))

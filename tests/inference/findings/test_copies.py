@@ -598,6 +598,7 @@ def test_copies_of_sides_are_found_in_either_order():
     assert found_in(annotations.replace(mirrored=None)) == []  # across the orders they agree as independent ones
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_panel_read_as_comparisons_has_labels_no_worse_than_as_labels(real):
     labels = real("judges_llmbar")

@@ -204,6 +204,7 @@ def both_orders(same, seed=0, n_pairs=300):
     return cp.Annotations.from_comparisons(frame, prompt="prompt")
 
 
+@pytest.mark.slow
 def test_repeats_of_both_orders_of_a_pair_are_kept_and_may_err_together():
     annotations = both_orders(same=1.0)
     (finding,) = findings_of(cp.fit("one_coin", annotations, progress=False), "repeats")

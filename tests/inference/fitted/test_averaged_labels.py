@@ -221,6 +221,7 @@ def test_minibatches_are_told_that_sweeps_need_all_tasks_at_once():
         fitted("dawid_skene", annotations.replace(features=features), sweeps=15, **minibatches)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["em", "svi"])
 def test_thin_data_are_as_surely_labelled_from_files_as_in_memory(tmp_path, method):
     """Nine levels by eight workers: labels at one point of the parameters would be surer by a fifth.

@@ -68,6 +68,7 @@ def test_an_average_mixes_the_mixes_of_its_stories(thin):
     np.testing.assert_allclose(shares.sum(-1), 1.0, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_intervals_of_accuracy_hold_where_classes_are_taken_for_each_other():
     """Of 12 crowds with ten workers each, whose share has a standard error of .04 or so; .77 with the point's mix."""
     held = []

@@ -43,6 +43,7 @@ def test_they_are_as_wide_as_a_samplers(annotations, em):
     np.testing.assert_allclose(*middle, atol=0.05)
 
 
+@pytest.mark.slow
 def test_they_hold_what_data_of_the_prior_were_drawn_with():
     """Three annotations a task leave much of the labels open: of one step 75 % would hold the prevalence."""
     held = []

@@ -65,6 +65,7 @@ def test_copies_and_those_who_guess_are_named_with_the_reason(panel):
     assert panel.alerts[0][2] == "copies"
 
 
+@pytest.mark.slow
 def test_judges_who_may_outvote_the_rest_and_labels_that_gold_speaks_against_are_to_act_on(tmp_path):
     """Two of five judges are one model: what others say does not tell whether they are copies, and gold labels do."""
     rng = np.random.default_rng(3)

@@ -38,6 +38,7 @@ def test_any_score_of_the_workers_can_be_drawn(svi):
         plot_workers(svi, score="acuracy")
 
 
+@pytest.mark.slow
 def test_all_of_many_workers_are_drawn_by_rank_with_the_first_and_the_last_named(crowded):
     scores = crowded.workers["accuracy"].sort_values(ascending=False)
     ax = plot_workers(crowded, max_workers=None)

@@ -46,8 +46,9 @@ CALLED_ELSEWHERE = {
 """Names of stories elsewhere."""
 
 MOST_MEMBERS = 100
-EQUAL = 1e-5  # of weights, between networks whose training differs by rounding alone
 """Fits of one story from several seeds at the most: their mean is hardly another from a dozen on."""
+
+EQUAL = 1e-5  # of weights, between networks whose training differs by rounding alone
 
 Readable = str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any
 """Sources that :func:`crowdppl.read` takes: a path, a table in memory, records, or a dictionary."""

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -10,26 +11,23 @@ import numpy as np
 import pandas as pd
 
 from ..data import Annotations, unknown_name
-from ..data.errors import AnnotationError, UnknownNameError, check_name, truth_value, warn, whole_number
+from ..data.errors import AnnotationError, UnknownNameError, check_name, truth_value
 from ..data.exports.reading import read_if_needed
 from ..data.partitions import partitions_of
 from ..data.scan import Scan, scan
 from ..models import ALIASES, KNOWN_STORIES, Classifier, Story, TruthPrior
 from ..models.parts.classifier import Network
-from ..models.parts.truth_prior import is_torch_module
 from .baselines.fit_baseline import BASELINES, fit_baseline
 from .comparison.default_set import auto
 from .comparison.gold_stories import OF_AN_AVERAGE, auto_with_gold
 from .densities.evidence import Gold
 from .densities.probabilities import Probabilities
 from .engines.checkpoints import CheckpointOptions
-from .engines.finding import ConvergenceWarning
 from .engines.registry import ENGINES, MEANT
-from .engines.settings import checked_seed
 from .findings.look import findings
 from .fit_story import fit_story
 from .fitted.item_ranking import OF_PREFERENCES
-from .fitted.posterior import Posterior, equal_weights
+from .members import checked_members, from_seeds, mean_of_members
 from .result import Fit
 from .sources.on_disk import IN_MEMORY
 
@@ -44,11 +42,6 @@ CALLED_ELSEWHERE = {
     **dict.fromkeys(("care", "factor_analysis"), "score_factor"),
 }
 """Names of stories elsewhere."""
-
-MOST_MEMBERS = 100
-"""Fits of one story from several seeds at the most: their mean is hardly another from a dozen on."""
-
-EQUAL = 1e-5  # of weights, between networks whose training differs by rounding alone
 
 Readable = str | PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Any
 """Sources that :func:`crowdppl.read` takes: a path, a table in memory, records, or a dictionary."""
@@ -222,7 +215,7 @@ def fit(
             sys.stderr.write(f"each comparison is a preference of its own: the story is {story} with {given}\n")
     rules = [*BASELINES, "auto"]
     averages = isinstance(annotations, Scan) or (isinstance(story, str) and story in rules)
-    members = _checked_members(members, story, classifier, averages=averages)
+    members = checked_members(members, story, classifier, averages=averages)
     keeping = CheckpointOptions.of(checkpoint, every, resume, folder)
     in_memory = not isinstance(annotations, Scan)
     if in_memory and folder is not None:
@@ -238,86 +231,12 @@ def fit(
     elif in_memory and isinstance(story, str) and story in BASELINES:
         found = Fit.of(fit_baseline(story, annotations, **shared, checkpoints=keeping, **options))
     elif members > 1:
-        found = Fit.of(_fit_members(story, annotations, members, **shared, checkpoints=keeping, **options))
+        fit_one = partial(fit_story, story, annotations, **shared, **options)
+        found = Fit.of(mean_of_members(from_seeds(fit_one, members, seed, keeping)))
     else:
         found = Fit.of(fit_story(story, annotations, **shared, checkpoints=keeping, **options))
     findings(found).warn(stacklevel=2)
     return found
-
-
-def _checked_members(members: Any, story: object, classifier: Any, *, averages: bool) -> int:
-    """Return the number of members.
-
-    Args:
-        members: what was given.
-        story: what is fitted, for the message.
-        classifier: as for :func:`crowdppl.fit`.
-        averages: whether the story is an average, a rule, or one of a scan, which have no members.
-
-    Raises:
-        ValueError: it is no whole number from 1 to :data:`MOST_MEMBERS`, or all members would be equal.
-    """
-    members = whole_number("members", members, least=1, most=MOST_MEMBERS)
-    if members == 1:
-        return 1
-    if averages:
-        raise ValueError(
-            f"members={members}: they are fits of one story, in memory, from several seeds, and story={story!r} is "
-            "none; leave it out, or name a story, such as 'dawid_skene'"
-        )
-    made = classifier if isinstance(classifier, Classifier) or is_torch_module(classifier) else None
-    if made is None and classifier is not None:
-        made = Classifier(classifier)
-    if made is None or (isinstance(made, Classifier) and not made.is_network):
-        raise ValueError(
-            f"members={members}: members differ by where a network starts and how it is trained, and there is no "
-            "network; leave it out, or give classifier='mlp', a flax.nnx module or a torch.nn.Module"
-        )
-    return members
-
-
-def _fit_members(
-    story: str | Story,
-    annotations: Annotations,
-    members: int,
-    *,
-    seed: int = 0,
-    checkpoints: CheckpointOptions | None = None,
-    **options: Any,
-) -> Posterior:
-    """Fit a story from ``members`` seeds, and average them with equal weights.
-
-    Args:
-        story: as for :func:`crowdppl.fit`.
-        annotations: the data.
-        members: M, how many.
-        seed: of the first; each later one is greater by one.
-        checkpoints: where each fit is kept, in a folder of its own.
-        options: of :func:`.fit_story`.
-    """
-    seed, kept = checked_seed(seed), checkpoints or CheckpointOptions(None)
-    kept.check_new()
-    fits = {}
-    for number in range(members):
-        own = None if kept.folder is None else kept.within(f"member {number}")
-        fits[f"seed {seed + number}"] = fit_story(story, annotations, seed=seed + number, checkpoints=own, **options)
-    if _are_equal([fit.fixed for fit in fits.values()]):
-        warn(
-            f"members={members}: all networks are equal, since they start at the weights that the module has and "
-            "nothing in their training is drawn, so that their spread of 0 does not say how sure they are; give a "
-            "module with dropout, with method='em' a batch_size below the number of tasks, or fit modules that start "
-            "elsewhere",
-            ConvergenceWarning,
-        )
-    return Posterior(fits, equal_weights(fits))
-
-
-def _are_equal(networks: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether weights by site are those of the first network up to rounding; False without any."""
-    first, *others = networks
-    return bool(first) and all(
-        np.allclose(other[name], value, rtol=EQUAL, atol=EQUAL) for other in others for name, value in first.items()
-    )
 
 
 def _with_quality(annotations: Any, quality: str) -> Any:

@@ -1,17 +1,22 @@
 """Training on labels that were made before: label first and then train, and self-training."""
 
 from collections.abc import Mapping
+from functools import partial
 from os import PathLike
 from typing import Any
 
+import pandas as pd
+
 from ..data import AnnotationError, Annotations
 from ..data.exports.reading import read_if_needed
+from .baselines.fit_baseline import BASELINES
 from .baselines.self_training import SelfTraining
 from .baselines.self_training import self_train as train_on_own_annotations
 from .baselines.two_step import label_then_train as train_on_labels
 from .engines.checkpoints import CheckpointOptions
 from .findings.look import findings
 from .fitted.posterior import Posterior
+from .members import checked_members, from_seeds, mean_of_members
 from .result import Fit
 
 
@@ -82,6 +87,7 @@ def self_train(
     select: str = "distribution",
     anew: bool = True,
     held_out: float = 0.0,
+    members: int = 1,
     seed: int = 0,
     progress: bool = False,
     checkpoint: str | PathLike[str] | None = None,
@@ -112,6 +118,9 @@ def self_train(
         anew: whether each round predicts and chooses all pseudo-annotations anew, those of earlier rounds too.
         held_out: share of the annotations that choose the number of rounds: the first course of rounds is without them,
             and predicts them; the second is of all annotations, for as many rounds as predicted them best.
+        members: how many times all of it is done, each from another seed, where there is a network: ``fit`` is then
+            their average, as of :func:`crowdppl.fit`, ``rounds`` and ``stopped`` are by member, too, and ``pseudo`` has
+            a column of it.
         seed: of the fits, and of what is drawn.
         progress: show each fit's progress bar.
         checkpoint: a folder where the fit of each round keeps where it stands, in a folder within it, as for
@@ -126,7 +135,10 @@ def self_train(
         ValueError: for numbers that cannot be.
         StoryError: as :func:`crowdppl.fit`.
     """
-    found = train_on_own_annotations(
+    is_rule = isinstance(story, str) and story in (*BASELINES, "auto")
+    members = checked_members(members, story, options.get("classifier"), averages=is_rule)
+    train = partial(
+        train_on_own_annotations,
         story,
         _in_memory(annotations, tell=progress),
         rounds=rounds,
@@ -134,13 +146,32 @@ def self_train(
         select=select,
         anew=anew,
         held_out=held_out,
-        seed=seed,
         progress=progress,
-        checkpoints=CheckpointOptions.of(checkpoint, every, resume),
         **options,
     )
+    keeping = CheckpointOptions.of(checkpoint, every, resume)
+    if members == 1:
+        found = train(seed=seed, checkpoints=keeping)
+    else:
+        found = _together(from_seeds(train, members, seed, keeping))
     findings(found.fit).warn(stacklevel=2)
     return found._replace(fit=Fit.of(found.fit))
+
+
+def _together(each: Mapping[str, SelfTraining]) -> SelfTraining:
+    """Self-training from several seeds as one: the mean of the last fits, and tables by member."""
+    fits = {name: fitted for name, one in each.items() for fitted in one.fit.members.values()}
+    rounds, pseudo = (
+        pd.concat({name: getattr(one, of) for name, one in each.items()}, names=["member"])
+        for of in ("rounds", "pseudo")
+    )
+    stopped = {name: one.stopped for name, one in each.items() if one.stopped is not None}
+    return SelfTraining(
+        mean_of_members(fits),
+        rounds,
+        pseudo.reset_index("member").reset_index(drop=True),
+        pd.concat(stopped, names=["member"]) if stopped else None,
+    )
 
 
 def _in_memory(data: Any, *, tell: bool) -> Annotations:

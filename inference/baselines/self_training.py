@@ -80,7 +80,7 @@ def self_train(
     held_out: float = 0.0,
     seed: int = 0,
     watch: Callable[[int, Learnt], dict[str, float]] | None = None,
-    checkpoints: CheckpointOptions = NOT_KEPT,
+    checkpoints: CheckpointOptions | None = None,
     **options: Any,
 ) -> SelfTraining:
     """Fit a story and let it annotate for its workers, round by round: see :func:`crowdppl.self_train`."""
@@ -90,6 +90,7 @@ def self_train(
     check_name("select", select, SELECTIONS)
     anew = truth_value("anew", anew)
     refuse_nameless("self-training annotates for workers", annotations)
+    checkpoints = NOT_KEPT if checkpoints is None else checkpoints
     checkpoints.check_new()
     annotations = annotations.replace(mirrored=None)  # annotations that a story makes up were shown in no order
     given = {"growth": growth, "select": select, "anew": anew, "seed": seed, "watch": watch, **options}

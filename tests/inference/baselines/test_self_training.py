@@ -163,3 +163,24 @@ def test_a_file_is_read_and_what_are_no_annotations_is_refused(crowd, tmp_path):
         cp.self_train("dawid_skene", 3, rounds=1)
     with pytest.raises(AnnotationError, match="got a Scan"):
         cp.label_then_train("majority_vote", cp.scan(tmp_path / "crowd.parquet"), classifier="mlp")
+
+
+def test_members_are_self_trainings_from_one_seed_each(crowd, tmp_path):
+    options = FEW | {"rounds": 1, "growth": 0.5, "held_out": 0.2}
+    found = cp.self_train("crowd_layer", crowd, members=2, seed=3, checkpoint=tmp_path / "kept", **options)
+    alone = [cp.self_train("crowd_layer", crowd, seed=seed, **options) for seed in (3, 4)]
+    assert list(found.fit.fits) == ["seed 3", "seed 4"]
+    np.testing.assert_allclose(found.fit.probabilities, np.mean([one.fit.probabilities for one in alone], 0), rtol=1e-5)
+    for one, name in zip(alone, found.fit.fits, strict=True):
+        pd.testing.assert_frame_equal(found.rounds.loc[name], one.rounds)
+        pd.testing.assert_series_equal(found.stopped.loc[name], one.stopped)
+        own = found.pseudo[found.pseudo["member"] == name].drop(columns="member")
+        pd.testing.assert_frame_equal(own.reset_index(drop=True), one.pseudo)
+    again = cp.self_train("crowd_layer", crowd, members=2, seed=3, checkpoint=tmp_path / "kept", resume=True, **options)
+    np.testing.assert_array_equal(again.fit.posterior, found.fit.posterior)
+
+
+@pytest.mark.parametrize(("story", "classifier"), [("wdn", "mlp"), ("auto", "mlp"), ("crowd_layer", "logistic")])
+def test_what_has_no_members_is_not_trained_several_times(crowd, story, classifier):
+    with pytest.raises(ValueError, match="members=2"):
+        cp.self_train(story, crowd, members=2, classifier=classifier)

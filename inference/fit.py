@@ -27,7 +27,7 @@ from .engines.registry import ENGINES, MEANT
 from .findings.look import findings
 from .fit_story import fit_story
 from .fitted.item_ranking import OF_PREFERENCES
-from .members import checked_members, from_seeds, mean_of_members
+from .fitted.members import checked_members, from_seeds, mean_of_members
 from .result import Fit
 from .sources.on_disk import IN_MEMORY
 

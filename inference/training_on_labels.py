@@ -15,8 +15,8 @@ from .baselines.self_training import self_train as train_on_own_annotations
 from .baselines.two_step import label_then_train as train_on_labels
 from .engines.checkpoints import CheckpointOptions
 from .findings.look import findings
+from .fitted.members import checked_members, from_seeds, mean_of_members
 from .fitted.posterior import Posterior
-from .members import checked_members, from_seeds, mean_of_members
 from .result import Fit
 
 

@@ -5,14 +5,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..data.errors import warn, whole_number
-from ..models import Classifier
-from ..models.parts.truth_prior import is_torch_module
-from .engines.checkpoints import CheckpointOptions
-from .engines.finding import ConvergenceWarning
-from .engines.settings import checked_seed
-from .fitted.fitted import Fitted
-from .fitted.posterior import Posterior, equal_weights
+from ...data.errors import warn, whole_number
+from ...models import Classifier
+from ...models.parts.truth_prior import is_torch_module
+from ..engines.checkpoints import CheckpointOptions
+from ..engines.finding import ConvergenceWarning
+from ..engines.settings import checked_seed
+from .fitted import Fitted
+from .posterior import Posterior, equal_weights
 
 MOST_MEMBERS = 100
 """Fits of one story from several seeds at the most: their mean is hardly another from a dozen on."""

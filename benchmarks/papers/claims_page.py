@@ -44,7 +44,7 @@ KINDS = (HOLDS, HOLDS_IF, FAILS, REPRODUCED, NOT_TESTED)
 UNRUN = "Not run:"
 NUMBERED = "Rules of the verdicts that have a number:"
 LISTED = 3  # cells of another version that are named
-LEARNING = "the classifier was still learning"  # beginning of a warning
+UNTRAINED = ("the classifier was still learning", "the classifier is hardly trained")  # beginnings of a warning
 SECTION, CLAIMS = "## ", "\n| claim "
 
 
@@ -201,9 +201,9 @@ def _still_learning(runs: list[dict[str, Any]]) -> list[str]:
     for run in runs:
         name = run["cell"].get("method") or run["cell"].get("way") or "all"
         name += f" after {epochs} epochs" if (epochs := run["cell"].get("epochs")) else ""
-        by_method.setdefault(name, []).append(any(LEARNING in said for said in run["warnings"] or ()))
+        by_method.setdefault(name, []).append(any(each in said for said in run["warnings"] or () for each in UNTRAINED))
     shares = [f"{name} {sum(are)} of {len(are)}" for name, are in by_method.items() if any(are)]
-    return [f"{LEARNING} when the epochs ended: {', '.join(shares)}"] if shares else []
+    return [f"{UNTRAINED[0]} when the epochs ended: {', '.join(shares)}"] if shares else []
 
 
 def _share(number: int, of: int) -> str:

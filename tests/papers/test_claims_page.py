@@ -193,15 +193,16 @@ def test_a_section_says_of_which_sources_its_runs_are_and_not_whether_these_have
     assert f" · sources {other} (1 runs), sources {digest} (2 runs), {said}\n" in text
 
 
-def test_a_section_says_of_which_methods_a_network_was_still_learning_at_the_end(tmp_path):
+@pytest.mark.parametrize(("warned", "rate"), [("still learning", 6e-4), ("hardly trained", 3e-4)])
+def test_a_section_says_of_which_methods_a_network_was_still_learning_at_the_end(tmp_path, warned, rate):
     store = tmp_path / "coin.jsonl"
     run_cells(coin(), store, 2, show=False)
     lines = [json.loads(line) for line in store.read_text().splitlines()]
     annotations, _ = cp.simulate("dawid_skene", n_tasks=200, n_workers=5, n_classes=4, seed=0)
     features = np.eye(4)[np.asarray(annotations.gold)] + 0.1 * np.random.default_rng(0).normal(size=(200, 4))
     annotations = annotations.replace(features=features.astype(np.float32), gold=None)
-    with pytest.warns(cp.ConvergenceWarning, match="still learning") as caught:
-        cp.fit("dawid_skene", annotations, classifier="mlp", epochs=50, progress=False)
+    with pytest.warns(cp.ConvergenceWarning, match=warned) as caught:
+        cp.fit("dawid_skene", annotations, classifier="mlp", epochs=50, network_rate=rate, progress=False)
     lines[1]["warnings"] = [str(warning.message) for warning in caught]
     store.write_text("".join(json.dumps(line) + "\n" for line in lines))
     said = "the classifier was still learning when the epochs ended: second 1 of 2"

@@ -10,7 +10,8 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -89,7 +90,24 @@ def read_inspect_log(path: Path) -> Log:
                 verdicts.append(Verdict(place=at, value=None if failed or one != one else one, **common, **own))
     status = header.get("status")
     said = "" if status == "success" else f"the evaluation {path.name} has the status {status!r}"
-    return Log(TOOL, verdicts, left_out, said)
+    return Log(TOOL, _failed_by_key(verdicts), left_out, said)
+
+
+def _failed_by_key(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The verdicts, where one that failed of a scorer that else gives several values is one of each of these."""
+    keys: dict[str, dict[str | None, None]] = {}
+    for verdict in verdicts:
+        keys.setdefault(verdict.scorer, {})[verdict.key] = None
+    several = {scorer: [key for key in of if key is not None] for scorer, of in keys.items()}
+    return [
+        each
+        for verdict in verdicts
+        for each in (
+            [replace(verdict, key=key) for key in several[verdict.scorer]]
+            if verdict.key is None and verdict.value is None and several[verdict.scorer]
+            else [verdict]
+        )
+    ]
 
 
 def header_and_samples(path: Path) -> tuple[Mapping[str, Any], Iterator[tuple[str, Any]]]:
@@ -176,17 +194,25 @@ def _zstd(file: BinaryIO, member: zipfile.ZipInfo) -> bytes:
 def _judges(spec: Mapping[str, Any]) -> dict[str, str]:
     """By scorer its name with the model that judges, where the log says which: ``model_graded_qa (openai/gpt-4o)``."""
     roles = spec.get("model_roles")
-    grader = roles.get("grader") if isinstance(roles, Mapping) else None
-    by_role = grader.get("model") if isinstance(grader, Mapping) else None
+    by_role = _model_name(roles.get("grader")) if isinstance(roles, Mapping) else None
     named: dict[str, str] = {}
     for scorer in spec.get("scorers") or []:
         if not isinstance(scorer, Mapping) or not isinstance(scorer.get("name"), str):
             continue
         options = scorer.get("options")
-        model = options.get("model") if isinstance(options, Mapping) else None
+        model = _model_name(options.get("model")) if isinstance(options, Mapping) else None
         if model is None and "model_graded" in scorer["name"]:
             model = by_role
-        if isinstance(model, str):
+        if model is not None:
             short = scorer["name"].rpartition("/")[2]
             named[short] = scorer_name(short, model)
     return named
+
+
+def _model_name(model: Any) -> str | None:
+    """The name of a model that a log has as its name, with its settings, or in a list of those that vote."""
+    if isinstance(model, list):
+        names = [_model_name(each) for each in model]
+        return ", ".join(filter(None, names)) or None
+    name = model.get("model") if isinstance(model, Mapping) else model
+    return name if isinstance(name, str) else None

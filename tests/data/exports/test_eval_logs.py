@@ -150,6 +150,32 @@ def test_values_of_a_scorer_are_questions_of_which_one_or_several_are_read(capsy
         cp.read(LOGS / "rubric", question="tone")
 
 
+@pytest.mark.parametrize("question", [["style", "facts"], "style"])
+def test_a_rubric_without_a_verdict_is_an_abstention_in_each_of_its_questions(question, tmp_path):
+    samples = [sample(i, judge={"style": i % 3 + 1, "facts": 3 - i % 3}, other=i % 3 + 1) for i in range(6)]
+    samples.append({"id": 6, "epoch": 1, "scores": {"judge": {"value": float("nan"), "reason": "grader_failed"}}})
+    annotations = cp.read(write(tmp_path / "log.json", log(samples)), question=question, tell=False)
+    rows = annotations.to_frame()
+    assert rows[rows["task"] == 6]["label"].tolist() == ["unreadable"] * (2 if isinstance(question, list) else 1)
+    alone = cp.read(tmp_path / "log.json", question="score", tell=False)
+    assert list(alone.workers) == ["other"]
+    assert not len(alone.abstentions)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ({"model": "openai/judge", "config": {}}, JUDGE),
+        (["openai/judge", {"model": "b"}], "model_graded_qa (openai/judge, b)"),
+        ({"config": {}}, "model_graded_qa"),
+    ],
+)
+def test_a_judge_is_named_whose_settings_a_log_has(model, name, tmp_path):
+    spec = {"task": "sums", "model": "a", "scorers": [{"name": "model_graded_qa", "options": {"model": model}}]}
+    samples = [sample(i, model_graded_qa="CI"[i % 2]) for i in range(4)]
+    assert list(cp.read(write(tmp_path / "log.json", log(samples, eval=spec)), tell=False).workers) == [name]
+
+
 def test_questions_that_are_read_together_keep_the_order_that_each_has_alone(tmp_path):
     said = [("C", 1), ("I", 2), ("P", 4), ("C", 3)]
     samples = [sample(number, 1, grade=letter, length=score) for number, (letter, score) in enumerate(said)]

@@ -24,7 +24,7 @@ from ..fitted.misled import checked
 from ..fitted.posterior import Posterior, equal_weights
 from .comparing import compare
 from .confused_neighbours import neighbours_are_confused
-from .weights import LEAST, weights_by_probability
+from .weights import LEAST, weights_by_likelihood, weights_by_probability
 
 StorySet = Mapping[str, Mapping[str, Any]]
 T = TypeVar("T")
@@ -70,8 +70,15 @@ all datasets choose half of the scale for the one left out; this one costs them 
 who know a scale whose middle is frequent.
 """
 
-DEFAULT_SET_LEVELS: dict[str, dict[str, Any]] = {"score_factor": {}}
-"""The default set of stories where annotations are levels of another truth, in the form of :data:`DEFAULT_SET`."""
+DEFAULT_SET_LEVELS: dict[str, dict[str, Any]] = {"score_factor": {}, "graded_response": {}}
+"""The default set of stories where annotations are levels of another truth, in the form of :data:`DEFAULT_SET`.
+
+By the first tasks differ by degrees, of which scores do not tell where the classes begin, so that all are as frequent;
+by the second they are of as many kinds as there are classes, and scores tell how frequent each is. So what decides is
+how likely the scores are by each (:func:`.weights_by_likelihood`). Of simulated panels of 300 tasks and 4 judges those
+of two kinds, of which one has 90 %, are likelier by the second by 56 nats, with .99 of its labels right instead of
+.70; those by degrees by the first by 46 nats, as are judges_asset's by 479.
+"""
 
 DEFAULT_SET_UNNAMED: dict[str, dict[str, Any]] = {
     f"annotator_groups ({groups})": {"story": "annotator_groups", "groups": groups} for groups in (1, 2, 3)
@@ -127,7 +134,8 @@ def auto(
         weights: ``"probability"``, by how probable the annotations are by each story: all of the weight of stories of
             which one is another with a part over it, such as errors that workers share, and half of that of stories
             whose parameters are tables; the rest is by :data:`DEFAULT_SHARES`, or the same
-            (:func:`.weights_by_probability`). ``"equal"``; or ``"stacking"``, which compares the stories by how well
+            (:func:`.weights_by_probability`). Where annotations are levels of another truth it is by their likelihood
+            (:func:`.weights_by_likelihood`). ``"equal"``; or ``"stacking"``, which compares the stories by how well
             they predict held-out annotations, over K folds refitted by EM whatever the fits' engine: the mixture that
             predicts best.
         votes: share of the label probabilities that are the votes' of a task with hardly any annotations, from 0 to
@@ -170,7 +178,9 @@ def auto(
     kept, lost = kept_stories(fits)
     if len(lost) == len(fits) and only_votes_tell(data := next(iter(fits.values())).annotations, options):
         return replace(Posterior.of(fit_baseline("smoothed_votes", data)), left_out=left_out | lost)
-    if weights == "probability":
+    if weights == "probability" and stories is None and annotations.scored:
+        of_fits = weights_by_likelihood(kept, shares)
+    elif weights == "probability":
         of_fits = weights_by_probability(kept, shares)
         of_fits = by_dependence(kept, of_fits) if stories is None else of_fits
     elif weights == "equal" or len(kept) == 1:

@@ -72,6 +72,27 @@ def weights_by_probability(fits: Mapping[str, Fitted], shares: Mapping[str, floa
     return of_each / of_each.sum()
 
 
+def weights_by_likelihood(fits: Mapping[str, Fitted], shares: Mapping[str, float]) -> pd.Series:
+    r"""Weights of stories with about as many parameters as each other, by the likelihood of the annotations.
+
+    .. math:: w_m \propto s_m \exp\Big(\frac1S \sum_s \log p(y \mid \theta_{ms})\Big)
+
+    over the draws of the fit of m, or at its mode; the truth is summed out.
+
+    Args:
+        fits: by name.
+        shares: :math:`s`, of each story without a look at the annotations, by name.
+
+    Returns:
+        by name; they sum to 1, and those below :data:`LEAST` are 0.
+    """
+    log = [fit.log_likelihood().sum(-1, dtype=float).mean() for fit in fits.values()]
+    names = pd.Index(list(fits), name="story")
+    of_each = pd.Series(_proportional([shares[name] for name in fits], log), names, name="weight")
+    of_each = of_each.where(of_each >= LEAST, 0.0)
+    return of_each / of_each.sum()
+
+
 def _plain(family: Mapping[str, Fitted]) -> str:
     """The name of the story without a part, or the first where each has one."""
     return min(family, key=lambda name: family[name].model.plain is not None)

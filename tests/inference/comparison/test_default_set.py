@@ -367,6 +367,22 @@ def test_of_raters_who_know_the_scale_auto_is_more_right_than_votes_and_nominal_
     assert np.mean(found["auto"]) > max(np.mean(found["dawid_skene"]), np.mean(found["majority_vote"])) + 0.03
 
 
+@pytest.mark.parametrize(("kinds", "story"), [(True, "graded_response"), (False, "score_factor")])
+def test_scores_of_tasks_of_two_kinds_tell_how_frequent_each_is_and_those_by_degrees_do_not(kinds, story):
+    rng = np.random.default_rng(1)
+    good = rng.random(200) < 0.9
+    quality = np.where(good, 1.2, -1.2) if kinds else rng.normal(size=200)
+    scales = [(5, 1.5), (6.5, 1.2), (4, 1), (5, 2)]
+    given = [np.clip((m + s * (quality + rng.normal(size=200))).round(), 0, 9).astype(int) for m, s in scales]
+    table = pd.DataFrame(np.transpose(given)).melt(ignore_index=False, var_name="worker", value_name="label")
+    table = table.reset_index(names="task")
+    scores = cp.Annotations.from_frame(table, ordered=range(10), truth_classes=["bad", "good"])
+    fit = cp.fit("auto", scores, progress=False)
+    assert fit.weights[story] == pytest.approx(1, abs=0.01)
+    shares = fit.labels["label"].value_counts(normalize=True)
+    assert shares["good"] == pytest.approx(good.mean() if kinds else 0.5, abs=0.05)
+
+
 def test_a_truth_prior_that_is_given_is_that_of_the_ordinal_story_too():
     ordered = cp.Annotations.from_frame(GRADES, ordered=True)
     fit = cp.fit("auto", ordered, truth_prior="uniform", progress=False, max_iterations=5)

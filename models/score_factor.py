@@ -25,7 +25,8 @@ What the cuts :math:`c` of the truth are depends on what its classes are:
   factor use its level. :math:`r` is then expected near 1: a label is nearly as sure as the factor is known.
 - where the truth has classes of its own (``truth_classes=``), or there are two, every class is equally frequent, since
   scores do not tell where on their scale the classes begin. At the :math:`r = 1 / \sqrt 2` that is expected there, the
-  second of two classes has the probability :math:`\Phi(q)`.
+  second of two classes has the probability :math:`\Phi(q)`. Gold labels tell: where there are any the classes' shares
+  are :math:`\text{softmax}(\eta)` with :math:`\eta_k \sim \text{Normal}(0, 1)`.
 """
 
 import math
@@ -165,13 +166,14 @@ def score_factor(
 
     Sites: ``common (K,)`` (:math:`\zeta`, the crowd's logits of the levels), ``individual (J, K)``
     (:math:`\epsilon`), ``loading (J,)`` (:math:`\ell`) and ``validity ()`` (:math:`v`), real numbers whose hyperbolic
-    tangents are correlations, ``truth (N,)``, ``annotation (A,)``. Derived: ``confusion (J, K, K)``, ``correlation
+    tangents are correlations, with gold labels ``share (K,)`` (:math:`\eta`, logits of the shares of the truth's own
+    classes), ``truth (N,)``, ``annotation (A,)``. Derived: ``confusion (J, K, K)``, ``correlation
     (J,)``, of a judge's normal scores with the factor, and ``truth_correlation ()``, of the factor with the truth.
 
     Args:
         annotations: who gave which score, from the least to the greatest; workers are named.
-        truth_prior: prior of the true labels; by default the shares between the cuts: the crowd's of the levels, and
-            even ones where the truth has classes of its own, or two, which the scores do not tell.
+        truth_prior: prior of the true labels; by default the shares between the cuts: the crowd's of the levels; where
+            the truth has classes of its own, or two, which the scores do not tell, even ones, or as gold labels tell.
         loading: the correlation of a judge's scores with the factor that is expected, :math:`\lambda`.
         validity: the correlation of the factor with the truth that is expected, :math:`r`; by default 0.98 where the
             classes are more than two and the levels themselves, and 0.71 where not. It bounds how sure labels are: with
@@ -200,14 +202,20 @@ def score_factor(
         correlation = jnp.tanh(numpyro.sample("loading", dist.Normal(usual, apart)))
     to_truth = jnp.tanh(numpyro.sample("validity", dist.Normal(valid, apart)))
     share = jax.nn.softmax(common + individual, axis=-1)
+    by_item = annotations.sides is not None  # comparisons have a prior by item
+    are_told = annotations.evidence is not None and truth_prior is None and not (are_levels or by_item)
     cuts = equal_cuts(n_classes)
     if are_levels:
         cuts = crowd_cuts(share, correlation, jnp.arange(n_workers) < n_real_workers(annotations))
+    elif are_told:
+        logits = dist.Normal(0.0, 1.0).expand([n_classes]).to_event(1)
+        logits = numpyro.sample("share", logits, infer={"event_dims": ["truth"]})
+        cuts = normal_score(jnp.clip(jnp.cumsum(jax.nn.softmax(logits))[:-1], EDGE, 1 - EDGE))
     joint = joint_shares(at, cuts, to_truth)
     by_class = joint.sum(-1, keepdims=True)
     prior: TruthPrior | Array | None = truth_prior
-    if prior is None and annotations.sides is None:  # comparisons have a prior by item
-        prior = jnp.log(by_class[:, 0]) if are_levels else UNIFORM
+    if prior is None and not by_item:
+        prior = jnp.log(by_class[:, 0]) if are_levels or are_told else UNIFORM
     emission = Subtypes(score_rows(share, correlation, at[0])[:, None], joint / by_class)
     with tasks(annotations, prior) as truth:
         observe(truth, emission, annotations)

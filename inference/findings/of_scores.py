@@ -1,4 +1,4 @@
-"""Levels of another truth whose tasks nearly all get one class, though workers tell them apart."""
+"""Levels of another truth: nearly all tasks in one class though workers tell them apart, and even classes."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,8 @@ import numpy as np
 
 from ...data import Annotations
 from ...data.arrays import midranks
+from ...models import Prevalence
+from ..fitted.fitted import Fitted
 from .of_crowd import crowd_of, open_question
 from .register import Labels, Said, check
 
@@ -37,6 +39,24 @@ def one_class_of_levels(of: Labels) -> Iterator[Said]:
         "middle, label by order",
         share=shares[most],
         of_class=name,
+    )
+
+
+@check("even_classes", "labels", needs={"story", "memory"})
+def even_classes(of: Fitted) -> Iterator[Said]:
+    """A truth of other classes than the levels, whose shares the story takes as equal."""
+    annotations = of.annotations
+    if not annotations.scored or annotations.evidence is not None:
+        return
+    if not isinstance(of.model.truth_prior, Prevalence) or "prevalence" in of.draws:
+        return  # shares that were given, or that are learned
+    names = [repr(name) for name in annotations.classes]
+    yield Said(
+        f"{of.story} does not learn how frequent the truth's classes are, and takes {' and '.join(names)} as equally "
+        "frequent",
+        "truth_prior={class: share, …} says otherwise; cp.estimate(fit, gold) has the shares by gold labels, and "
+        "graded_response learns them where the scores tell",
+        severity="note",
     )
 
 

@@ -130,6 +130,27 @@ def test_scores_do_not_tell_the_truth_correlation_and_gold_labels_do(scores, fit
     assert with_gold.derived["truth_correlation"].item() > usual + 0.03
 
 
+def test_gold_labels_tell_how_frequent_the_classes_are(scores):
+    """Of a truth of which the upper fifth is "yes"; shares that are given are not learned."""
+    annotations, factor, _, _ = scores
+    names = np.array(["no", "yes"])[(0.8 * factor + 0.6 * np.random.default_rng(4).normal(size=300) > 0.84).astype(int)]
+    table = annotations.to_frame()
+    of_two = cp.Annotations.from_frame(table, ordered=[*range(5)], truth_classes=["no", "yes"])
+    gold = dict(enumerate(names[:60].tolist()))
+    told, untold, given = (
+        cp.fit("score_factor", of_two, progress=False, **options)
+        for options in ({"gold": gold}, {}, {"gold": gold, "truth_prior": "uniform"})
+    )
+    shares = [fit.probabilities["yes"].iloc[60:].mean() for fit in (told, untold, given)]
+    assert shares[0] == pytest.approx((names == "yes").mean(), abs=0.1)
+    assert shares[1] == pytest.approx(0.5, abs=0.03)
+    assert shares[2] > shares[0] + 0.05
+    assert [finding.code for finding in untold.findings].count("even_classes") == 1
+    assert not {"even_classes"} & {finding.code for fit in (told, given) for finding in fit.findings}
+    right = [(fit.labels["label"].to_numpy()[60:] == names[60:]).mean() for fit in (told, untold)]
+    assert right[0] > right[1] + 0.1
+
+
 def test_many_judges_who_agree_do_not_make_a_label_certain(fitted):
     """The best label has the probability that the factor's relation to the truth leaves it."""
     assert fitted.posterior.max() < 0.8

@@ -42,7 +42,7 @@ PRIORS = ("Prevalence", "SmoothPrevalence", "CorrelatedQuestions", "BradleyTerry
 
 TEXT = (".csv", ".tsv", ".txt")  # suffixes of files that have a header
 STANDARD_INPUT = "-"
-LOGS = "of inspect_ai, lm-evaluation-harness, promptfoo, OpenAI evals, deepeval or langfuse"
+LOGS = "of inspect_ai, lm-evaluation-harness, promptfoo, OpenAI evals, deepeval, langfuse, Braintrust, Weave or Phoenix"
 ACCEPTED = (
     "a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines), an export of an annotation tool, a folder of logs or of "
     "Parquet files, or the name of a dataset is needed; crowdppl report takes the folder of a saved fit, too"

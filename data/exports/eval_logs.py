@@ -12,6 +12,7 @@ import pandas as pd
 from ..description import count_text
 from ..errors import AnnotationError, check_name, warn
 from .deepeval_logs import is_deepeval_log, read_deepeval_log
+from .experiment_records import is_experiment, read_experiment
 from .gathered import Held
 from .harness_logs import is_harness_log, read_harness_log
 from .inspect_logs import is_inspect_log, read_inspect_log
@@ -29,6 +30,7 @@ READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Log]], ...] = (
     (is_deepeval_log, read_deepeval_log),
     (is_langfuse_log, read_langfuse_log),
     (is_judge_log, read_judge_log),
+    (is_experiment, read_experiment),
 )
 """By format, whether a file is one, and what reads it."""
 
@@ -309,9 +311,11 @@ def _chosen(given: Any, known: Sequence[str], what: str) -> tuple[str, ...]:
     if unknown := [name for name in asked if name not in known]:
         raise AnnotationError(f"{what}: there is no question {unknown[0]!r}; there are {names}")
     if not asked and len(known) > 1:
+        classes = [name for name in known if name != "fraction"] or list(known)  # fractions are no classes
+        several = f", or read several by question={classes!r}, each with classes of its own" * (len(classes) > 1)
         raise AnnotationError(
             f"{what}: the scorers' values are of several questions or scales: {names}; say which by "
-            f"question={known[0]!r}, or read several by question={list(known)!r}, each with classes of its own"
+            f"question={classes[0]!r}{several}"
         )
     return asked or tuple(known)
 

@@ -1,4 +1,4 @@
-"""Scores of langfuse: exported as CSV or JSON from its page of scores, to a blob storage, or got from its API."""
+"""Scores of langfuse, from its page of scores, a blob storage or its API, and annotations of Phoenix's spans."""
 
 import re
 from collections import Counter
@@ -18,14 +18,17 @@ TOOL = "langfuse"
 NEEDED = ("traceid", "name", "value", "source", "datatype")
 """Columns without which a table is no export of scores; their names are written in several ways."""
 
+OF_PHOENIX = ("spanid", "annotationname", "annotatorkind")
+"""Columns of annotations of spans that Phoenix's client gets."""
+
 KEY = re.compile(rb'"([A-Za-z_ ]{2,30})"\s*:')
 RATERS = ("authoruserid", "authorusername", "evaluatorid")
-PEOPLE = "ANNOTATION"  # the source of scores that people gave
+PEOPLE = ("ANNOTATION", "HUMAN")  # sources of scores that people gave
 TYPES = ("NUMERIC", "BOOLEAN", "CATEGORICAL")
 
 
 def is_langfuse_log(path: Path) -> bool:
-    """Return whether a file is an export of langfuse's scores, by its columns or keys."""
+    """Return whether a file has scores of langfuse, or annotations of Phoenix, by its columns or keys."""
     suffix = suffix_of(path)
     if suffix not in (*TEXT, *JSON):
         return False
@@ -35,7 +38,7 @@ def is_langfuse_log(path: Path) -> bool:
         names = {plain(name) for name in re.split("[,;\t]", header)}
     else:
         names = {plain(name.decode()) for name in KEY.findall(start)}
-    return set(NEEDED) <= names
+    return set(NEEDED) <= names or set(OF_PHOENIX) <= names
 
 
 def read_langfuse_log(path: Path) -> Log:
@@ -48,6 +51,9 @@ def read_langfuse_log(path: Path) -> Log:
         AnnotationError: the file cannot be read, or a score lacks what is needed.
     """
     rows = [{plain(str(name)): value for name, value in row.items()} for row in _rows(path)]
+    tool = TOOL
+    if rows and set(OF_PHOENIX) <= rows[0].keys():
+        rows, tool = [_of_phoenix(row) for row in rows], "Phoenix"
     left_out: Counter[str] = Counter()
     raters: dict[str, set[str]] = {}
     for row in rows:
@@ -69,7 +75,7 @@ def read_langfuse_log(path: Path) -> Log:
         verdicts.append(
             Verdict(
                 place=place,
-                suite=TOOL,
+                suite=tool,
                 sample=str(sample),
                 epoch=1,
                 model="",
@@ -82,7 +88,7 @@ def read_langfuse_log(path: Path) -> Log:
         )
     as_what = "its name is a question" if are_questions and len(raters) > 1 else "its name is the scorer"
     as_what = "the scorer is who gave it" if are_questions and len(raters) == 1 else as_what
-    return Log(TOOL, verdicts, left_out, f"a sample is an observation or a trace, and of a score {as_what}")
+    return Log(tool, verdicts, left_out, f"a sample is an observation or a trace, and of a score {as_what}")
 
 
 def _rows(path: Path) -> list[Mapping[str, Any]]:
@@ -96,13 +102,22 @@ def _rows(path: Path) -> list[Mapping[str, Any]]:
     return content
 
 
+def _of_phoenix(row: Mapping[str, Any]) -> dict[str, Any]:
+    """An annotation of a span in langfuse's fields: its score, or its label where it has none."""
+    score, label = (row.get(f"result{name}", row.get(name)) for name in ("score", "label"))
+    has_score = score not in (None, "") and score == score
+    found = {"traceid": row.get("spanid"), "name": row.get("annotationname"), "source": row.get("annotatorkind")}
+    found |= {"datatype": "NUMERIC" if has_score else "CATEGORICAL", "value": score, "stringvalue": label}
+    return found | {"id": row.get("id"), "authoruserid": row.get("userid") or row.get("identifier")}
+
+
 def _rater(row: Mapping[str, Any]) -> str:
     """The rater of a score: a person or an evaluator where the export names one, else its source."""
     source = str(row.get("source"))
     named = next((str(row[name]) for name in RATERS if row.get(name)), None)
     if named is None:
         return source
-    return named if source == PEOPLE else f"{source} ({named})"
+    return named if source in PEOPLE else f"{source} ({named})"
 
 
 def _value(row: Mapping[str, Any], kind: str, place: str) -> Any:

@@ -277,6 +277,26 @@ def test_langfuse_truth_values_are_verdicts_and_a_value_that_is_no_number_is_ref
         cp.read(write(tmp_path / "scores.json", rows))
 
 
+def test_annotations_of_phoenix_spans_are_scores_by_who_gave_them(tmp_path, capsys):
+    given = [("LLM", "", ""), ("HUMAN", "ann", ""), ("HUMAN", "", "bob")]
+    rows = [
+        {"span_id": f"s{n}", "annotation_name": "right", "annotator_kind": kind, "result.label": ["no", "yes"][n % 2]}
+        | {"result.score": n % 2, "id": f"{kind}{user}{own}{n}", "user_id": user, "identifier": own}
+        for n in range(4)
+        for kind, user, own in given
+    ]
+    path = tmp_path / "annotations.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    annotations = cp.read(path)
+    assert labels(annotations) == {(f"s{n}", who): [n % 2] for n in range(4) for who in ("LLM", "ann", "bob")}
+    assert "1 log of Phoenix" in capsys.readouterr().err
+    by_label = [{**row, "result.score": None} for row in rows]
+    assert list(cp.read(write(tmp_path / "annotations.json", by_label), tell=False).classes) == ["no", "yes"]
+
+
 def test_the_limit_of_plain_logs_is_one(monkeypatch, tmp_path):
     monkeypatch.setattr(promptfoo_logs, "LARGEST", 100)
     with pytest.raises(AnnotationError, match=r"results\.json has more than 100 bytes"):

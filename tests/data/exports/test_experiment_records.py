@@ -1,0 +1,135 @@
+"""Records of experiments of Braintrust, Weave and Phoenix, with the fields that these tools write."""
+
+import csv
+import json
+
+import pytest
+
+import crowdppl as cp
+from crowdppl import AnnotationError
+
+
+def write(path, content):
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def table(path, rows):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def labels(annotations):
+    frame = annotations.to_frame()
+    return frame.groupby(["task", "worker"], sort=False)["label"].agg(list).to_dict()
+
+
+def braintrust(number, experiment="e1", **scores):
+    span = {"id": f"{experiment}-{number}", "span_id": f"{experiment}-s{number}", "dataset_record_id": f"d{number}"}
+    span |= {"root_span_id": span["span_id"], "experiment_id": experiment, "input": {"q": "2 + 2?"}, "output": "4"}
+    return span | {"scores": scores, "metadata": {"model": "gpt"}, "span_attributes": {"type": "eval"}}
+
+
+def step(number, **scores):
+    return braintrust(number, **scores) | {"span_id": f"step {number}", "span_attributes": {"type": "score"}}
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_braintrust_has_scorers_and_no_steps_and_a_score_that_is_missing_is_none(wrapped, tmp_path, capsys):
+    rows = [braintrust(n, Match=n % 2, Human=None if n else 1) for n in range(4)] + [step(n, Match=1) for n in range(4)]
+    annotations = cp.read(write(tmp_path / "run.json", {"events": rows} if wrapped else rows))
+    assert labels(annotations) == {(f"d{n}", "Match"): [n % 2] for n in range(4)} | {("d0", "Human"): [1]}
+    assert "1 log of Braintrust" in (said := capsys.readouterr().err)
+    assert "4 steps of an answer left out" in said
+
+
+def test_braintrust_experiments_are_models_by_their_files_or_ids(tmp_path):
+    for name in ("new", "old"):
+        write(tmp_path / f"{name}.json", [braintrust(n, name, A=n % 2, B=1) for n in range(3)])
+    assert "d0 @ old" in cp.read(tmp_path, tell=False).tasks
+    both = [braintrust(n, name, A=n % 2, B=1) for n in range(3) for name in ("e1", "e2")]
+    assert "d0 @ e2" in cp.read(write(tmp_path / "both.json", both), tell=False).tasks
+
+
+def test_braintrust_trials_are_epochs_and_fractions_are_another_question(tmp_path, capsys):
+    rows = [braintrust(n, Match=n % 2) for n in range(3)] * 2
+    assert cp.read(write(tmp_path / "run.json", rows)).n_annotations == 6
+    assert "2 epochs are repeats" in capsys.readouterr().err
+    rows = [braintrust(n, Match=n % 2, Factuality=0.6) for n in range(3)]
+    with pytest.raises(AnnotationError, match=r"'verdict', 'fraction'; say which by question='verdict'$"):
+        cp.read(write(tmp_path / "run.json", rows))
+
+
+def weave(number, model="Small", op="Evaluation.predict_and_score", **scores):
+    inputs = {
+        "example": f"weave:///e/p/object/Dataset:d/attr/rows/id/r{number}",
+        "model": f"weave:///e/p/object/{model}:v",
+    }
+    output = {"output": "4", "scores": scores, "model_latency": 0.1}
+    return {"id": str(number), "op_name": f"weave:///e/p/op/{op}:x", "inputs": inputs, "output": output}
+
+
+def test_weave_has_scorers_whose_only_number_is_their_verdict(tmp_path, capsys):
+    rows = [weave(n, exact={"correct": n > 0, "why": "text"}, plain=True) for n in range(3)]
+    rows += [weave(n, op="Model.predict") for n in range(3)]
+    path = tmp_path / "calls.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    given = {(f"r{n}", "exact"): [int(n > 0)] for n in range(3)} | {(f"r{n}", "plain"): [1] for n in range(3)}
+    assert labels(cp.read(path)) == given
+    assert "3 steps of an answer left out" in capsys.readouterr().err
+
+
+def test_weave_has_questions_where_a_scorer_gives_several_and_a_table_is_read_as_json_is(tmp_path):
+    rows = [weave(n, m, judge={"style": n % 3 + 1, "facts": 3 - n % 3}) for n in range(6) for m in ("Small", "Large")]
+    annotations = cp.read(write(tmp_path / "calls.json", rows), question="style", tell=False)
+    assert labels(annotations)["r1 @ Large:v", "judge"] == [2]
+    flat = [
+        {"op_name": row["op_name"], "inputs.example": row["inputs"]["example"], "inputs.model": row["inputs"]["model"]}
+        | {f"output.scores.judge.{key}": value for key, value in row["output"]["scores"]["judge"].items()}
+        for row in rows
+    ]
+    same = cp.read(table(tmp_path / "calls.csv", flat), question="style", tell=False)
+    assert labels(same) == labels(annotations)
+    assert list(same.classes) == [1, 2, 3]
+
+
+def phoenix(number, *annotations, repetition=1):
+    run = {"example_id": f"x{number}", "repetition_number": repetition, "input": {"q": 1}, "output": "4", "error": None}
+    given = [{"name": n, "annotator_kind": "LLM", "label": b, "score": s, "error": e} for n, b, s, e in annotations]
+    return run | {"annotations": given}
+
+
+def test_phoenix_has_scores_or_labels_and_an_evaluator_that_failed_abstains(tmp_path, capsys):
+    rows = [
+        phoenix(n, ("right", ["wrong", "right"][n % 2], n % 2, None), ("exact", None, n % 2, "x" if n == 2 else None))
+        for n in range(4)
+    ]
+    annotations = cp.read(write(tmp_path / "run.json", rows))
+    assert labels(annotations)["x1", "right"] == [1]
+    assert labels(annotations)["x2", "exact"] == ["unreadable"]
+    assert "question='label' reads the labels" in capsys.readouterr().err
+    by_name = cp.read(tmp_path / "run.json", question="label", tell=False)
+    assert labels(by_name)["x1", "right"] == ["right"]
+    flat = [
+        {"example_id": row["example_id"], "repetition_number": 1, "input": json.dumps(row["input"])}
+        | {
+            f"annotation_{each['name']}_{key}": each[key]
+            for each in row["annotations"]
+            for key in ("label", "score", "error")
+        }
+        for row in rows
+    ]
+    assert labels(cp.read(table(tmp_path / "run.csv", flat), tell=False)) == labels(annotations)
+
+
+def test_records_that_are_none_are_refused_by_their_place(tmp_path):
+    rows = [phoenix(0, ("right", None, 1, None)), phoenix(1, ("right", None, 0, None)) | {"example_id": None}]
+    with pytest.raises(AnnotationError, match=r"run\.json, record 1: there is no id"):
+        cp.read(write(tmp_path / "run.json", rows))
+    with pytest.raises(AnnotationError, match=r"run\.json, record 1: a dictionary is needed"):
+        cp.read(write(tmp_path / "run.json", [*rows[:1], 3]))
+    with pytest.raises(AnnotationError, match="there is no score"):
+        cp.read(write(tmp_path / "run.json", [phoenix(n) for n in range(3)]))

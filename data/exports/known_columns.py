@@ -36,11 +36,13 @@ from ..wide import is_text, task_column_of_rows
 
 ROLES = tuple(NAMES)
 NEEDED = ("task", "worker", "label")
+LONG = 20  # letters of a text, in the mean, that is rather an answer that is judged than a label
 FEW_ANSWERS = 20  # values at the most of a column that may answer a question
 REPEATED = 2  # rows for each worker and question, from which on the question alone is hardly the task
 ASKED_ABOUT = ("article", "conversation", "dialogue", "email", "essay", "passage", "student", "transcript", "video")
 """Names, beside identifiers, of what questions are asked about."""
 
+IDENTIFIERS = ("id", "uid", "uuid", "guid")
 LISTED = 12  # columns that were left out
 NEARLY = 0.9  # of the rows differ in task, question and worker
 INFER = "infer"
@@ -133,6 +135,8 @@ def find_roles(
             other = next(other for other, name in found.items() if name == role)
             raise AnnotationError(f"column {role!r} is given for both {role}= and {other}=; name a column for each")
         left = [name for name in names if name not in found.values() and (name == role or name not in empty)]
+        if role == "label" and table is not None:
+            left = _without_texts(left, table)
         found[role] = _inferred(role, left, listed, what, found)
         guessed += [role] if found[role] not in (None, role) else []
     roles = Roles(**found, guessed=tuple(guessed))  # type: ignore[arg-type]
@@ -215,6 +219,28 @@ def with_repeated_content(roles: Roles, table: pd.DataFrame) -> Roles:
             if len(known) >= REPEATED * known[name].nunique() and not known.duplicated().any():
                 return replace(roles, task=str(name), guessed=tuple(dict.fromkeys(["task", *roles.guessed])))
     return roles
+
+
+def with_identifiers_of_content(roles: Roles, table: pd.DataFrame) -> Roles:
+    """Return the roles with identifiers as task, where workers annotated the contents that were taken more than once.
+
+    As of the answers to an instruction: each worker annotated an identifier once, most have several workers, and each
+    is of one content.
+    """
+    if roles.worker is None or "task" not in roles.guessed or plain(roles.task) not in CONTENT:
+        return roles
+    if not table.duplicated([roles.task, roles.worker]).any():
+        return roles
+    found = []
+    for name in map(str, table.columns):
+        if name in (roles.label, roles.worker, roles.gold) or not (is_identifier(name) or plain(name) in IDENTIFIERS):
+            continue
+        known = table[[name, roles.worker, roles.task]].dropna().astype(str)
+        each = known.groupby(name)[[roles.worker, roles.task]].nunique()
+        is_once = not known.duplicated([name, roles.worker]).any()
+        if is_once and (each[roles.task] == 1).all() and (each[roles.worker] > 1).mean() > 0.5:
+            found.append(name)
+    return replace(roles, task=found[0]) if len(found) == 1 else roles
 
 
 def with_questions_of_content(roles: Roles, table: pd.DataFrame) -> tuple[Roles, pd.DataFrame, list[str]]:
@@ -363,6 +389,15 @@ def _inferred(
         lacking = missing_column(role, role, names, what, taken=found.values())
         raise AnnotationError(f"{lacking} Where each worker has a column of labels, pass columns='workers'.")
     return one_column(role, candidates, names, what, list(found.values()))
+
+
+def _without_texts(free: Sequence[str], table: pd.DataFrame) -> list[str]:
+    """The columns without those of long texts that are named as labels, where another has few values: a response."""
+    named = [name for name in free if is_name_of(name, "label")]
+    values = {name: table[name].dropna().astype(str) for name in named}
+    few = [name for name, given in values.items() if 1 < given.nunique() <= FEW_ANSWERS]
+    texts = [name for name in named if name not in few and values[name].str.len().mean() > LONG]
+    return [name for name in free if name not in texts or not few]
 
 
 def _refuse_without_header(table: pd.DataFrame, what: str) -> None:

@@ -64,6 +64,7 @@ from .known_columns import (
     left_out,
     name_of_parts,
     with_answers_of_systems,
+    with_identifiers_of_content,
     with_named_parts,
     with_questions_of_content,
     with_repeated_content,
@@ -95,6 +96,7 @@ from .table_tools import (
     is_question,
     not_compared,
     read_tool_table,
+    refuse_examples,
     refuse_metrics,
     scores_of_evaluators,
     without_import_rows,
@@ -513,6 +515,8 @@ def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
     has_lists = any(str(column).endswith((".responses", ".suggestion")) for column in frame.columns)
     if has_lists and (held := read_records(as_records(frame), what, asked.question, name)):
         return _of_held(held, asked)
+    if not asked.named and asked.columns is None:
+        refuse_examples(frame, what)
     if nested := _of_cells(table, asked):
         return nested
     if asked.question is not None:
@@ -561,7 +565,7 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
     of_task: list[str] = []
     if asked.looks:
         if asked.task == INFER:
-            roles = with_repeated_content(roles, frame)
+            roles = with_identifiers_of_content(with_repeated_content(roles, frame), frame)
         roles = with_task_of_questions(roles, frame, what, [asked.count, asked.options.get("when")])
         taken = (roles.worker, roles.label, roles.seconds, roles.gold)
         question = question_column(frame, roles.task, taken)

@@ -5,6 +5,7 @@ column for each task; a file of comparisons has two columns of items, and one of
 """
 
 import json
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,7 @@ from ..comparisons import BOTH_BAD, OWN, ComparisonColumns, comparison_fields
 from ..description import count_text
 from ..errors import AnnotationError
 from ..id_text import listing
+from ..nested import parsed_cells
 from ..text import convert_text
 from ..wide import MOST_VALUES, Wide, hashed, shares, tells_rows
 from .gathered import Gathered, Held, chosen_question
@@ -44,6 +46,15 @@ OF_LANGSMITH, FEEDBACK = {"example_id", "execution_time"}, "feedback."
 
 OF_RAGAS = ({"user_input", "response"}, {"question", "answer", "contexts"})
 """Columns of RAGAS's results beside its metrics: those of today, and those of before version 0.2."""
+
+EXAMPLES = ("inputs", "outputs")
+"""Columns of a table of an experiment that LangSmith's page writes, whose cells are dictionaries."""
+
+OF_RUN = re.compile(
+    r"(run|example|dataset|session|trace)?(id|name|split|version)|status|error|latency|metadata|tags|.*"
+    r"(tokens|cost|time|inputs?|outputs?|reference)"
+)
+"""Names, in plain letters, of columns of a run that no evaluator gave."""
 
 OTHERS = ("columns", "outer")
 """Options that say that a table is something else."""
@@ -338,6 +349,25 @@ def refuse_metrics(table: pd.DataFrame, what: str) -> None:
         f"classes. Make steps of them, such as 0 to 4: table[{metrics}] = (table[{metrics}] * 4).round(). Then read it "
         f"with each metric a question: worker=None and task={task!r}, question={metrics}. Tables of several judges "
         "stand below each other (pd.concat), with a column 'worker' in the place of worker=None"
+    )
+
+
+def refuse_examples(table: pd.DataFrame, what: str) -> None:
+    """Refuse an experiment of LangSmith that its page wrote: evaluators' columns among others of each run.
+
+    Raises:
+        AnnotationError: it is one; the message has the code that takes the evaluators' columns.
+    """
+    names = list(map(str, table.columns))
+    if not set(EXAMPLES) <= set(names) or not any(parsed_cells(table[name]) for name in EXAMPLES):
+        return
+    free = [name for name in names if not OF_RUN.fullmatch(plain(name))]
+    evaluators = [name for name in free if is_question(table[name])] or ["correctness", "conciseness"]
+    example = next((name for name in ("example_id", "id") if name in names), "inputs")
+    raise AnnotationError(
+        f"{what} has examples of LangSmith, and what evaluators gave beside what else is known of a run: take the "
+        f"columns of evaluators that share a scale, cp.read(pd.read_csv({what!r})[{[example, *evaluators]}], "
+        "columns='workers')"
     )
 
 

@@ -1,12 +1,14 @@
 """Tables of evaluators' scores: experiments and feedback of LangSmith, and results of RAGAS."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl import AnnotationError
 
 FEEDBACK = {"feedback.correct": [1, 0, 1, 1, 0, 1], "feedback.concise": [1, 0, 0, 1, np.nan, 1]}
 
@@ -120,3 +122,18 @@ def test_keys_of_feedback_are_questions_where_several_gave_it_or_some_of_it_is_t
     for source in dumps(tmp_path, [row for row in rows if row["feedback_source"]["type"] == "model"]):
         with pytest.raises(cp.AnnotationError, match="several questions: 'correct', 'tone'"):
             cp.read(source)
+
+
+def test_a_page_of_langsmith_is_refused_with_the_columns_of_its_evaluators(tmp_path):
+    run = {"status": "success", "latency": 1.5, "tokens": 12, "total_cost": 0.01}
+    rows = [
+        {"id": f"e{n}", "inputs": '{"q": "2 + 2?"}', "outputs": json.dumps({"a": f"text {n}"}), **run}
+        | {"reference_outputs": '{"a": "4"}', "correct": n % 2, "concise": int(n > 4)}
+        for n in range(9)
+    ]
+    path = tmp_path / "experiment.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    with pytest.raises(AnnotationError, match=re.escape("['id', 'correct', 'concise']], columns='workers')")):
+        cp.read(path)
+    annotations = cp.read(pd.read_csv(path)[["id", "correct", "concise"]], columns="workers", tell=False)
+    assert list(annotations.workers) == ["correct", "concise"]

@@ -493,3 +493,23 @@ def test_a_column_for_each_class_that_is_1_in_one_place_is_refused_with_the_code
     assert (found.n_annotations, set(found.classes)) == (12, {"good", "bad", "mixed"})
     with pytest.raises(AnnotationError, match=r"no column 'label'(?!.*column that is 1)"):
         cp.read(table.drop(columns="label").assign(good=1))
+
+
+def test_answers_to_an_instruction_are_tasks_by_their_ids_and_a_response_is_no_label_beside_scores(capsys):
+    """A file of a judge for each of several answers to each instruction, as of UltraFeedback."""
+    rows = [
+        {"uid": f"u{n}{model}", "instruction": f"Write about {n}", "response": f"a long text of {model} about {n}"}
+        | {"judge": judge, "score": (n + len(judge)) % 5 + 1}
+        for judge in ("gpt", "claude")
+        for n in range(15)
+        for model in "ab"
+    ]
+    annotations = cp.read(pd.DataFrame(rows), ordered=True)
+    assert annotations.n_tasks == 30
+    assert annotations.tasks[0] == "u0a"
+    assert "task 'uid', worker 'judge', label 'score'" in capsys.readouterr().err
+    unique = pd.DataFrame(rows).assign(uid=range(len(rows)))  # the rows' own, of which none has several workers
+    assert cp.read(unique, ordered=True, tell=False).n_tasks == 15
+    short = pd.DataFrame(rows).assign(response="yes")
+    with pytest.raises(AnnotationError, match="'response' and 'score' may all name the labels"):
+        cp.read(short)

@@ -19,6 +19,7 @@ from .input_warnings import (
     tell_alike_names,
     tell_classes,
     tell_codes,
+    tell_far,
     tell_no_workers,
     tell_order,
     tell_other_scales,
@@ -133,6 +134,8 @@ def build(
         tell_classes(named)
         if own is None:
             tell_two_scales(label.title, named)
+            if kind.in_order:
+                tell_far(label.title, named)
         if kind == NOMINAL and own is None and is_ordered is None:
             tell_scale(label.title, named)
             if rows.label.categories is None:

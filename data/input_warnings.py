@@ -33,6 +33,7 @@ INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))  # hyphens and b
 MOST_NAMES = 100_000  # of tasks or workers, among which spellings are looked for
 
 ENOUGH_ROWS, OFTEN = 5, 0.4  # annotations of a worker, and share of them, by which a scale is another one
+FAR = 5  # spans of all other numbers from which one may be a slip
 FEWEST_LEVELS = 3  # of classes that are said to be a scale
 PERCENT = re.compile(r"-?\d+(?:\.\d+)? ?%")
 NUMBERED = re.compile(r"(\d+) ?[-–—:=(.)]+ ?[^\W\d]")  # 4 - agree, 5 (very good)
@@ -217,6 +218,21 @@ def tell_order(title: str, classes: Ids) -> None:
         "scores go; ordered=True says so, and ordered=False that they are names; where neither is said 'auto' "
         f"has an ordinal story if neighbours are confused most{'; ' * many}{FEWER * many}"
     )
+
+
+def tell_far(title: str, classes: Ids) -> None:
+    """Warn of a whole number that lies far from all others: 55 beside 1 to 5."""
+    if not are_whole(classes) or len(classes) <= FEWEST_LEVELS:
+        return
+    numbers = sorted(classes)
+    for far, others in ((numbers[0], numbers[1:]), (numbers[-1], numbers[:-1])):
+        apart = min(abs(far - number) for number in others)
+        if apart > FAR * (others[-1] - others[0]) and not SENTINEL.fullmatch(str(far)):
+            rest = f"{others[0]} to {others[-1]}"
+            warn(
+                f"{title}: {far} lies far from the other numbers, which are from {rest}, and counts as a class; where "
+                f"it is a slip correct it, or give abstain=[{far}]; ordered=[…] refuses what is none of its scores"
+            )
 
 
 def span(classes: Ids) -> str:

@@ -272,8 +272,10 @@ def test_workers_on_another_scale_are_named_with_its_end():
     same = pd.DataFrame([*on_a_scale("abcz", 5), ("t1", "y", 5), ("t2", "y", 100)], columns=columns)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Annotations.from_frame(same, ordered=True)  # two annotations tell nothing of a scale
         Annotations.from_frame(table, ordered=False)
+    with pytest.warns(AnnotationWarning) as told:
+        Annotations.from_frame(same, ordered=True)  # two annotations tell nothing of a scale
+    assert ["100 lies far" in str(each.message) for each in told] == [True]
 
 
 def test_numbers_beside_words_are_told_as_two_scales():
@@ -325,3 +327,15 @@ def test_workers_that_are_called_as_true_labels_or_a_majority_are_told(name):
         warnings.filterwarnings("error", message=".*called as true labels")
         Annotations.from_dict(by_task, workers=["ann", "bob", name])
         Annotations.from_dict({task: {who: by[who] for who in ("ann", "bob")} for task, by in by_task.items()})
+
+
+@pytest.mark.parametrize("far", [55, -40])
+def test_a_number_far_from_all_others_is_told_and_wide_scales_are_not(far):
+    table = pd.DataFrame({"task": [*range(20)] * 2, "worker": [1] * 20 + [2] * 20, "label": [1, 2, 3, 4, 5] * 8})
+    table.loc[7, "label"] = far
+    with pytest.warns(AnnotationWarning, match=rf"column 'label': {far} lies far .* from 1 to 5.*abstain=\[{far}\]"):
+        cp.Annotations.from_frame(table, ordered=True)
+    for label in (table["label"].clip(1, 10), table["label"].clip(1, 5) * 20):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", AnnotationWarning)
+            cp.Annotations.from_frame(table.assign(label=label), ordered=True)

@@ -224,7 +224,7 @@ def tell_far(title: str, classes: Ids) -> None:
     """Warn of a whole number that lies far from all others: 55 beside 1 to 5."""
     if not are_whole(classes) or len(classes) <= FEWEST_LEVELS:
         return
-    numbers = sorted(classes)
+    numbers: list[Any] = sorted(classes)
     for far, others in ((numbers[0], numbers[1:]), (numbers[-1], numbers[:-1])):
         apart = min(abs(far - number) for number in others)
         if apart > FAR * (others[-1] - others[0]) and not SENTINEL.fullmatch(str(far)):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -40,6 +40,17 @@ class Held:
     classes: Sequence[Any] = ()
     ordered: Sequence[Any] | Mapping[Any, Sequence[Any]] = ()
     tidy: bool = False
+
+    def without_abstentions(self) -> "Held":
+        """Return it without its own abstentions, which levels of another truth cannot have; it says how many."""
+        abstains = self.frame["label"].isin(list(self.abstain)).to_numpy()
+        if not abstains.any():
+            return self
+        places = [place for place, out in zip(self.places, abstains, strict=True) if not out] if self.places else ()
+        left = count_text(int(abstains.sum()), "abstention")
+        said = f"{self.said}; {left} left out, as truth_classes= is of levels alone"
+        frame = self.frame[~abstains].reset_index(drop=True)
+        return replace(self, frame=frame, places=places, said=said, abstain=())
 
 
 class Gathered:

@@ -738,6 +738,8 @@ def _of_held(held: Held, asked: Asked, options: Mapping[str, Any] | None = None)
             raise AnnotationError(f"{name}={value!r} is of a table of comparisons, and {held.what} is none")
     if held.several and asked.several == "refuse":
         raise AnnotationError(held.several[0])
+    if options.get("truth_classes") is not None:
+        held = held.without_abstentions()
     places = held.places
     truth = (held.gold or None) if asked.infers_gold else asked.gold
     if isinstance(truth, Mapping):

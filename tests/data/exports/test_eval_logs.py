@@ -162,6 +162,19 @@ def test_a_rubric_without_a_verdict_is_an_abstention_in_each_of_its_questions(qu
     assert not len(alone.abstentions)
 
 
+def test_scores_of_another_truth_are_read_without_those_that_failed_which_is_said(tmp_path, capsys):
+    samples = [sample(i, a=i % 3 + 1, b=3 - i % 3) for i in range(6)]
+    samples[2]["scores"]["a"] = {"value": None, "reason": "grader_failed"}
+    path = write(tmp_path / "log.json", log(samples))
+    annotations = cp.read(path, truth_classes=["bad", "good"])
+    assert annotations.n_annotations == 11
+    assert list(annotations.classes) == ["bad", "good"]
+    assert "1 abstention left out, as truth_classes= is of levels alone" in capsys.readouterr().err
+    samples[3]["scores"]["a"]["value"] = 9  # its place is that of the row it is in the log
+    with pytest.raises(AnnotationError, match=r"sample 3, .*scorer 'a'"):
+        cp.read(write(path, log(samples)), ordered=[1, 2, 3], truth_classes=["bad", "good"])
+
+
 @pytest.mark.parametrize(
     ("model", "name"),
     [

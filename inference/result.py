@@ -75,12 +75,14 @@ class Fit(Posterior):
     new_worker_confusions = new_worker_confusions
     predict_proba = predict_proba
     posterior_predictive = posterior_predictive
+    rubric_totals = totals
     item_ranking = item_ranking
     beats_by_position = beats_by_position
     summary = summary
     join = join_labels
     iter_labels = iter_labels
     write_labels = write_labels
+    pseudonymised = pseudonymised
 
     @property
     def findings(self) -> Findings:
@@ -163,20 +165,6 @@ class Fit(Posterior):
     def totals(self) -> pd.DataFrame:
         """By task the total of its true scores over its questions, with 90 % intervals: :meth:`.Fit.rubric_totals`."""
         return self.rubric_totals()
-
-    def rubric_totals(self, interval: float = INTERVAL, seed: int = 0) -> pd.DataFrame:
-        """By task the total of its true scores over its questions, its interval, and how many questions it has.
-
-        Of two classes it is how many questions, or tags, have the second: :func:`.question_frame.totals`.
-
-        Args:
-            interval: mass, between 0 and 1.
-            seed: of the truths that are drawn.
-
-        Raises:
-            AnnotationError: one question is asked about each task, or there are more than two classes without an order.
-        """
-        return totals(self, interval, seed)
 
     @property
     def ranking(self) -> pd.DataFrame:
@@ -441,17 +429,6 @@ class Fit(Posterior):
         else:
             groups = to_groups(source.fitted, **options)
         return make_idata(groups_without_workers(groups) if workers == "drop" else groups)
-
-    def pseudonymised(self, key: Key) -> Fit:
-        """Return a copy with a pseudonym in the place of each worker's name, in findings and hyperparameters too.
-
-        Args:
-            key: 16 to 64 random bytes, or a file that holds them, which you keep: :meth:`.Annotations.pseudonymised`.
-
-        Raises:
-            AnnotationError: the key is shorter or longer, or its file cannot be read.
-        """
-        return pseudonymised(self, key)
 
     def update(
         self,

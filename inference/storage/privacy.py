@@ -52,12 +52,16 @@ def shown(fit: P, workers: str, key: Key | None) -> P:
 
 
 def pseudonymised(fit: P, key: Key | None) -> P:
-    """Return a fit with pseudonyms wherever it names workers.
+    """Return a copy with a pseudonym in the place of each worker's name, in findings and hyperparameters too.
 
     Workers keep their order, so that anybody who knows the order of the names knows the order of the pseudonyms.
 
+    Args:
+        fit: which names workers.
+        key: 16 to 64 random bytes, or a file that holds them, which you keep: :meth:`.Annotations.pseudonymised`.
+
     Raises:
-        AnnotationError: the key is missing or is none.
+        AnnotationError: the key is missing, shorter or longer, or its file cannot be read.
     """
     names = pseudonyms(fit.annotations.workers, key)
     return replace(

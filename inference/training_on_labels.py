@@ -5,19 +5,39 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from ..data import AnnotationError, Annotations
+from ..data import AnnotationError, Annotations, unknown_name
+from ..data.errors import truth_value
 from ..data.exports.reading import read_if_needed
+from ..models import ALIASES, KNOWN_STORIES, find_story
 from .baselines.fit_baseline import BASELINES
 from .baselines.self_training import SelfTraining
 from .baselines.self_training import self_train as train_on_own_annotations
-from .baselines.two_step import label_then_train as train_on_labels
+from .baselines.two_step import SOFT, label_by_rule, trained
+from .baselines.votes import RULES
 from .engines.checkpoints import CheckpointOptions
 from .findings.look import findings
+from .fit_story import fit_story
+from .fitted.by_rule import ByRule
 from .fitted.members import checked_members, from_seeds, mean_of_members
 from .fitted.posterior import Posterior
 from .result import Fit
+
+TWO_STEP: dict[str, tuple[str, dict[str, Any]]] = {
+    "dl_mv": ("majority_vote", {}),
+    "dl_ns": ("naive_soft", {}),
+    "dl_wawa": ("wawa", {}),
+    "dl_ds": ("dawid_skene", {"sweeps": 0}),
+    "dl_glad": ("glad", {"sweeps": 0}),
+    "dl_wc": ("annotator_groups", {"membership": "worker", "share": 0.1, "sweeps": 0}),
+}
+"""By the name of papers, which rule or story labels the tasks, with its options. Labels are those at EM's mode there.
+
+DL-WC has workers who share the confusion matrix of their cluster (Imamura, Sato & Sugiyama 2018): the sparse prior of a
+worker's weights puts the worker into one group.
+"""
 
 
 def label_then_train(
@@ -63,19 +83,59 @@ def label_then_train(
         StoryError: the tasks have no features.
         ValueError: for options that cannot be.
     """
-    return Fit.of(
-        train_on_labels(
-            labels,
-            _in_memory(annotations, tell=progress),
-            classifier=classifier,
-            soft=soft,
-            label_options=label_options,
-            seed=seed,
-            progress=progress,
-            checkpoints=CheckpointOptions.of(checkpoint, every, resume),
-            **options,
+    annotations, soft = _in_memory(annotations, tell=progress), truth_value("soft", soft, maybe=True)
+    checkpoints = CheckpointOptions.of(checkpoint, every, resume)
+    checkpoints.check_new()
+    first: Any = labels
+    if isinstance(labels, str):
+        name, given = TWO_STEP.get(labels.lower().replace("-", "_"), (labels, {}))
+        given = {**given, **_checked_options(label_options, name)}
+        if name in RULES:
+            first = label_by_rule(name, annotations, **given)
+        elif _is_story(name):
+            where = None if checkpoints.folder is None else checkpoints.within("labels")
+            first = fit_story(name, annotations, checkpoints=where, **{"seed": seed, "progress": progress, **given})
+        else:
+            raise unknown_name("rule, story or two-step method", name, [*RULES, *TWO_STEP, *KNOWN_STORIES, *ALIASES])
+        name = f"{name}, then train"
+    else:
+        if label_options:
+            raise ValueError("label_options are of the rule or story that labels tasks, and labels are given as a fit")
+        name = f"{getattr(labels, 'story', 'labels')}, then train"
+        if list(labels.annotations.tasks) != list(annotations.tasks):
+            raise AnnotationError("the labels are of other tasks than the annotations; give a fit of these annotations")
+    soft = name.startswith(SOFT) if soft is None else soft
+    labelled = ByRule(name, first.annotations, np.asarray(first.posterior, dtype=np.float32))
+    kept = checkpoints.within("training")
+    training: dict[str, Any] = {"seed": seed, "progress": progress, "checkpoints": kept}
+    return Fit.of(trained(labelled, name, classifier, soft=soft, **training, **options))
+
+
+def _checked_options(label_options: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
+    """The options of what labels.
+
+    Raises:
+        ValueError: they are no mapping, or a rule has no such option.
+    """
+    if label_options is None:
+        return {}
+    if not isinstance(label_options, Mapping):
+        raise ValueError(f"label_options={label_options!r}: options by name are needed, such as {{'method': 'svi'}}")
+    unknown = [option for option in label_options if option != "gold"] if name in RULES else []
+    if unknown:
+        raise ValueError(
+            f"label_options: {name} labels by a rule, whose one option is 'gold', not {', '.join(map(repr, unknown))}; "
+            "options of the classifier's training stand beside label_options"
         )
-    )
+    return label_options
+
+
+def _is_story(name: str) -> bool:
+    try:
+        find_story(name)
+    except ValueError:
+        return False
+    return True
 
 
 def self_train(

@@ -5,41 +5,24 @@ r"""A classifier trained on labels that were made before: by a rule over votes, 
 with labels :math:`q_i`, hard or soft, that the classifier does not change.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import jax
 import numpy as np
 
-from ...data import AnnotationError, Annotations, Ids, unknown_name
-from ...data.errors import truth_value
+from ...data import Annotations, Ids, unknown_name
 from ...data.padding import MOST_ROWS
-from ...models import ALIASES, KNOWN_STORIES, Classifier, find_story, observe, tasks
+from ...models import Classifier, observe, tasks
 from ...models.parts.classifier import Network
 from ...models.parts.scored_annotations import Taught
 from ...models.parts.truth_prior import TruthPrior, class_log_probs
 from ..densities.evidence import Gold, with_evidence
 from ..engines.checkpoints import NOT_KEPT, CheckpointOptions
 from ..engines.settings import EMSettings
-from ..fit_story import ARGUMENTS, fit_story
+from ..fit_story import ARGUMENTS
 from ..fitted.by_rule import ByRule
-from ..fitted.posterior import Posterior
 from .training import checked_network, train
 from .votes import RULES, agreement
-
-TWO_STEP: dict[str, tuple[str, dict[str, Any]]] = {
-    "dl_mv": ("majority_vote", {}),
-    "dl_ns": ("naive_soft", {}),
-    "dl_wawa": ("wawa", {}),
-    "dl_ds": ("dawid_skene", {"sweeps": 0}),
-    "dl_glad": ("glad", {"sweeps": 0}),
-    "dl_wc": ("annotator_groups", {"membership": "worker", "share": 0.1, "sweeps": 0}),
-}
-"""By the name of papers, which rule or story labels the tasks, with its options. Labels are those at EM's mode there.
-
-DL-WC has workers who share the confusion matrix of their cluster (Imamura, Sato & Sugiyama 2018): the sparse prior of a
-worker's weights puts the worker into one group.
-"""
 
 SOFT = ("naive_soft", "smoothed_votes")
 """Rules whose shares a classifier learns, and not their most probable class."""
@@ -110,73 +93,6 @@ def with_known(posterior: np.ndarray, annotations: Annotations, gold: Gold) -> t
     found = np.array(posterior)
     found[known] = np.exp(np.asarray(annotations.evidence)[known])
     return found, annotations
-
-
-def label_then_train(
-    labels: str | Posterior | Any,
-    annotations: Annotations,
-    *,
-    classifier: Network | Classifier,
-    soft: bool | None = None,
-    label_options: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    progress: bool = True,
-    checkpoints: CheckpointOptions = NOT_KEPT,
-    **options: Any,
-) -> ByRule:
-    """Label tasks first and train a classifier on the labels then: see :func:`crowdppl.label_then_train`."""
-    soft = truth_value("soft", soft, maybe=True)
-    checkpoints.check_new()
-    if isinstance(labels, str):
-        name, given = TWO_STEP.get(labels.lower().replace("-", "_"), (labels, {}))
-        given = {**given, **_checked_options(label_options, name)}
-        if name in RULES:
-            labels = label_by_rule(name, annotations, **given)
-        elif _is_story(name):
-            where = None if checkpoints.folder is None else checkpoints.within("labels")
-            labels = fit_story(name, annotations, checkpoints=where, **{"seed": seed, "progress": progress, **given})
-        else:
-            raise unknown_name("rule, story or two-step method", name, [*RULES, *TWO_STEP, *KNOWN_STORIES, *ALIASES])
-        name = f"{name}, then train"
-    else:
-        if label_options:
-            raise ValueError("label_options are of the rule or story that labels tasks, and labels are given as a fit")
-        name = f"{getattr(labels, 'story', 'labels')}, then train"
-        if list(labels.annotations.tasks) != list(annotations.tasks):
-            raise AnnotationError("the labels are of other tasks than the annotations; give a fit of these annotations")
-    soft = name.startswith(SOFT) if soft is None else soft
-    probabilities = np.asarray(labels.posterior, dtype=np.float32)
-    labelled = ByRule(name, labels.annotations, probabilities)
-    kept = checkpoints.within("training")
-    training: dict[str, Any] = {"seed": seed, "progress": progress, "checkpoints": kept}
-    return trained(labelled, name, classifier, soft=soft, **training, **options)
-
-
-def _checked_options(label_options: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
-    """The options of what labels.
-
-    Raises:
-        ValueError: they are no mapping, or a rule has no such option.
-    """
-    if label_options is None:
-        return {}
-    if not isinstance(label_options, Mapping):
-        raise ValueError(f"label_options={label_options!r}: options by name are needed, such as {{'method': 'svi'}}")
-    unknown = [option for option in label_options if option != "gold"] if name in RULES else []
-    if unknown:
-        raise ValueError(
-            f"label_options: {name} labels by a rule, whose one option is 'gold', not {', '.join(map(repr, unknown))}; "
-            "options of the classifier's training stand beside label_options"
-        )
-    return label_options
-
-
-def _is_story(name: str) -> bool:
-    try:
-        find_story(name)
-    except ValueError:
-        return False
-    return True
 
 
 def trained(

@@ -6,7 +6,8 @@ import pytest
 
 import crowdppl as cp
 from crowdppl import Classifier, StoryError, UnknownNameError
-from crowdppl.inference.baselines.two_step import TWO_STEP, lesson_of
+from crowdppl.inference.baselines.two_step import lesson_of
+from crowdppl.inference.training_on_labels import TWO_STEP
 
 
 @pytest.fixture(scope="module")

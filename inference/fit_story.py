@@ -309,7 +309,6 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
 
     Args:
         fitted: whose story, options and truth prior are used again.
-        annotations: the data.
         method: another engine's name, with its default options; None for the fit's own.
 
     Raises:

@@ -53,7 +53,6 @@ def fit_baseline(
 
     Args:
         name: one of :data:`BASELINES`.
-        annotations: the data.
         checkpoints: where the training of a network is kept.
         options: ``classifier``, ``gold``, ``seed``, ``progress``, and options of the training.
 

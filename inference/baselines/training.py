@@ -47,10 +47,7 @@ def train(
     Args:
         program: of the contract of a story; of module level, so that its compiled steps serve again.
         annotations: the data; names and gold labels are not looked at.
-        hyperparameters: of the program.
         seed: of the start and the batches.
-        progress: whether to show a bar.
-        checkpoints: where the training is kept.
         options: of EM, such as ``epochs``, ``batch_size``, ``network_rate``.
 
     Raises:
@@ -88,7 +85,6 @@ def refuse_nameless(why: str, annotations: Annotations) -> None:
 
     Args:
         why: what is done for the workers, for the message.
-        annotations: the data.
 
     Raises:
         AnnotationError: no worker is named, or there are abstentions.

@@ -99,7 +99,6 @@ def averaging_weights(annotations: Annotations, heads: np.ndarray) -> np.ndarray
     """Weights of the workers whose average, without those who annotated a task, predicts its annotations best.
 
     Args:
-        annotations: the data.
         heads: probabilities of what each worker annotates, ``(N, J, K)``.
 
     Returns:

@@ -157,7 +157,6 @@ def by_name(fits: Mapping[str, Posterior | Fitted] | Iterable[Posterior | Fitted
     """Fits by the names that were given, or else by those of their stories; several of one story are numbered.
 
     Args:
-        fits: the fits.
         least: how many there have to be.
 
     Raises:

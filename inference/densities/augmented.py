@@ -206,8 +206,6 @@ class Steps(NamedTuple):
         """Return the steps around the centre of draws.
 
         Args:
-            model: the story.
-            annotations: the data.
             draws: by site, ``(n, ...)``, such as a mode as the only one.
             fixed: parameters that stay where they are.
             exact: leave the posterior exactly as it is, for many steps: tables of shared errors and of difficulties of
@@ -494,8 +492,6 @@ def _given_labels(
     """Given labels that are drawn at each draw: the tables' Dirichlet concentrations, draws of the other parameters.
 
     Args:
-        model: the story.
-        annotations: the data.
         fixed: parameters that stay where they are.
         draws: where each draw is, ``(n, ...)`` by site.
         curvatures: of the parameters that take trajectories.
@@ -651,7 +647,6 @@ def _curvatures(slope: Callable[[Parameters], Parameters], reals: Parameters, sp
     Args:
         slope: of all of them, as a function of them.
         reals: where it is taken.
-        spec: of the story.
     """
     nothing = jax.tree.map(jnp.zeros_like, reals)
     apart = {name: [dim in APART for dim in spec.dims[name]] + [False] * real.ndim for name, real in reals.items()}

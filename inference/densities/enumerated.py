@@ -132,9 +132,7 @@ def density(
     """Run the story at ``parameters`` (by site) with the true labels enumerated.
 
     Args:
-        model: the story.
         parameters: by site; sites that are not among them are drawn, or start as the story says.
-        annotations: the data.
         key: for what is drawn, and for dropout.
         train: let classifiers run in training mode.
     """
@@ -193,8 +191,6 @@ def task_sites(model: Model, annotations: Annotations, *, proper: bool = False) 
     """Run the story with ``truth`` at all classes; hide what it says of single tasks from outer handlers, return it.
 
     Args:
-        model: the story.
-        annotations: the data.
         proper: give parameters of padded tasks and workers a proper density, for samplers, instead of none.
     """
     weighing = PaddingIsProper if proper else PaddingWeighsNothing
@@ -313,7 +309,6 @@ def scores_of_tasks(
     Of truths that depend on each other it has the annotations' part alone, without the prior.
 
     Args:
-        model: the story.
         annotations: the data. Of those over several devices each device scores its own tasks, at the parameters that
             all of them have; what it has of a parameter by task is that of its own tasks. Gradients are summed over the
             devices by JAX.

@@ -78,7 +78,6 @@ def with_truth_prior(
     """A truth prior as stories take it, and the annotations with the probabilities that it reads there.
 
     Args:
-        annotations: the data.
         truth_prior: a prior; ``"uniform"``, or shares of the classes, ``(K,)`` or by class; or probabilities of the
             classes by task, as :func:`probabilities_of` takes them.
         classifier: a truth prior that is made of a network, or one that is made already.

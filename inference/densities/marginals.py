@@ -206,7 +206,6 @@ def marginal_program(
     It has only continuous sites, so any of NumPyro's samplers, optimisers and guides runs on it.
 
     Args:
-        model: the story.
         fixed: values of sites that are not to be sampled or optimised.
         train: let classifiers run in training mode.
         by_task: have the factor's values by task, in the plate ``task``, and keep the derived quantities; engines need

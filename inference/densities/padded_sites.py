@@ -107,7 +107,6 @@ def cut(values: Mapping[str, Any], dims: Dims, annotations: Annotations, leading
 
     Args:
         values: by site, of the padded sizes.
-        dims: names of the dimensions of each site.
         annotations: whose sizes to cut to.
         leading: number of dimensions before those named.
     """

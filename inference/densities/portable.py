@@ -77,7 +77,6 @@ def is_portable(model: Model, annotations: Annotations) -> bool:
     and whatever the annotations' sizes, so that of a story that behaves otherwise from some size on it is not seen.
 
     Args:
-        model: the story.
         annotations: the data; no minibatch needs to be known here.
     """
     return promises_it(model) or _answered(gives_the_same, model, annotations)
@@ -118,8 +117,6 @@ def gives_the_same(model: Model, own: Annotations, seen: Annotations) -> bool:
     """Run a story on annotations as they are and padded, at random points, and compare what it gives.
 
     Args:
-        model: the story.
-        own: annotations.
         seen: the same, padded.
     """
     try:
@@ -141,7 +138,6 @@ def standing_for(
     """Return the tasks that others look like, each standing for all of these, padded.
 
     Args:
-        annotations: the data.
         like: of each task the position of the one that stands for it, ``(N,)``: :func:`.tasks_alike`.
         fine: as of :func:`.padding.padded`.
         spare: as there.
@@ -152,12 +148,7 @@ def standing_for(
 
 
 def gives_twice(model: Model, own: Annotations, _: Annotations) -> bool:
-    """Run a story on every task twice, and on tasks that stand for two, at random points, and compare what it gives.
-
-    Args:
-        model: the story.
-        own: annotations.
-    """
+    """Run a story on every task twice, and on tasks that stand for two, at random points, and compare what it gives."""
     pair = np.repeat(np.arange(own.n_tasks), 2)
     twice = some_tasks(own, pair)
     key, counted = jax.random.key(0), unread(standing_for(twice, 2 * pair, spare=1))
@@ -215,8 +206,6 @@ def sized(model: Model, annotations: Annotations, *, fine: bool = False, briefly
     """The annotations as compiled programs see them: padded and without names, as far as the story allows it.
 
     Args:
-        model: the story.
-        annotations: the data.
         fine: as of :func:`.padding.padded`.
         briefly: as of :func:`can_be_padded`.
     """
@@ -234,9 +223,6 @@ def counted_once(model: Model, annotations: Annotations, dims: Dims, *, fine: bo
     who say yes or no, at most 243.
 
     Args:
-        model: the story.
-        annotations: the data.
-        dims: names of the dimensions of each parameter.
         fine: as of :func:`.padding.padded`.
 
     Returns:

@@ -395,10 +395,6 @@ def classifier_decides_annotations(model: Model, annotations: Annotations) -> bo
     a classifier that has learnt nothing says something wrong of the annotations; else it says nothing. The story's
     operations are followed from the classifier's weights, or from the probabilities that are given in their place;
     nothing is computed.
-
-    Args:
-        model: the story.
-        annotations: the data.
     """
 
     def log_likelihood(weights: Parameters, prior: Array | None) -> Array:

@@ -66,7 +66,6 @@ def swept(
     """Return draws after sweeps, as many as there were, all in the parameters' own space.
 
     Args:
-        model: the story.
         annotations: the data, in memory.
         draws: of the guide, ``(n, ...)`` by site.
         fixed: parameters without a posterior.
@@ -93,7 +92,6 @@ def swept_from(
     """Return draws after sweeps from a mode, in the parameters' own space; None where there are no sweeps.
 
     Args:
-        model: the story.
         annotations: the data, in memory.
         mode: the parameters that are drawn, by site.
         fixed: parameters without a posterior.

@@ -41,11 +41,8 @@ def draws_around(
     """Draws of the parameters around a mode, by site, ``(n, ...)``, and whether those of real values went far enough.
 
     Args:
-        model: the story.
-        annotations: the data.
         mode: the parameters that are drawn, by site.
         fixed: those that stay where they are.
-        dims: names of the dimensions of the sites.
         posterior: label probabilities at the mode, ``(N, K)``.
         n: how many draws at the most: :func:`.augmented_draws`.
         progress: show a bar where it takes long.

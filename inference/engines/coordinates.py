@@ -70,8 +70,6 @@ def coordinates_near(model: Model, annotations: Annotations, values: Parameters,
     """Coordinates for the posterior around ``values``.
 
     Args:
-        model: the story.
-        annotations: the data.
         values: parameters by site, tables without zeros.
         fixed: sites among them that are held where they are, and have no coordinates.
     """

@@ -70,8 +70,6 @@ def init(
     """Return the state at the story's starting values, after an M-step towards the soft majority vote.
 
     Args:
-        model: the story.
-        annotations: the data.
         key: of random starting values.
         perturbed: mix the soft majority vote with random probabilities, for a restart.
         accelerated: prepare for accelerated steps, which a story with parameters of Adam's does not take.
@@ -119,13 +117,8 @@ def run(
     ``start`` is given.
 
     Args:
-        model: the story.
         data: annotations in memory, or another source of them.
-        key: random key.
-        settings: of EM.
-        progress: whether to show a bar.
         start: parameters to start from the first time, such as an earlier fit's; the story's own start by default.
-        keep: where the fit's state is kept.
         after: called with the state after each piece of the work; over files that is a pass.
 
     Raises:

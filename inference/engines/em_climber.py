@@ -62,8 +62,6 @@ def init(
     """Return the state before the first look, which is at ``parameters``.
 
     Args:
-        spec: of the story.
-        parameters: by site.
         accelerated: propose by SQUAREM, where no parameter is Adam's, whose steps depend on earlier ones.
         direct: parameters whose moves a look knows.
     """

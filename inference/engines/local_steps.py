@@ -71,7 +71,6 @@ def put_back(everyone: Locals, here: Locals, spec: ParameterSpec, chosen: Array,
     Args:
         everyone: before.
         here: of the tasks chosen.
-        spec: of the story.
         chosen: positions, each once.
         weight: of each of them.
     """
@@ -103,9 +102,7 @@ def climb(
     """Take a few steps uphill with the tasks' own parameters.
 
     Args:
-        model: the story.
         annotations: of the batch, which stands for the population.
-        spec: of the story.
         here: where the steps start.
         rest: all other parameters, in their own space.
         posterior: of the tasks' classes, ``(n, K)``.

@@ -70,9 +70,6 @@ def look_over(
     """Return the gradient of the log-posterior of a source in batches, and the sums without the priors: one pass.
 
     Args:
-        model: the story.
-        source: the data.
-        parameters: by site.
         on_votes: take the soft majority vote as evidence of the true labels, as EM does at its start.
         tell: called with the number of batches done.
         keep: where it is kept how far the pass has come; it goes on from where an earlier process was.
@@ -114,9 +111,7 @@ def add_batch(model: Model, batch: Annotations, parameters: Parameters, running:
     """Add a batch's sums.
 
     Args:
-        model: the story.
         batch: whole tasks.
-        parameters: by site.
         running: the sums so far; their memory is used again.
         on_votes: as of :func:`look_over`.
     """

@@ -97,7 +97,6 @@ def newton(classifier: Classifier, annotations: Annotations, weights: Parameters
     al.'s (2010) Newton step with the label posterior held fixed.
 
     Args:
-        classifier: the logistic regression.
         annotations: the data, with features.
         weights: where it stands.
         slope: of the log-posterior.
@@ -141,9 +140,6 @@ def newton_of_prior(
     own prior.
 
     Args:
-        model: the story.
-        annotations: the data.
-        spec: of the story.
         parameters: where it stands.
         slope: of the log-posterior along the parameters that are no tables.
     """

@@ -226,7 +226,6 @@ def course(history: Sequence[float], annotations: Annotations, size: int, passes
 
     Args:
         history: log-posterior by epoch.
-        annotations: the data.
         size: of a minibatch.
         passes: epochs at the most.
     """
@@ -241,7 +240,6 @@ def warm_epochs(settings: EMSettings, usual: int, *, misleads: bool) -> int:
     """Return the number of epochs at the start that learn from the soft majority vote.
 
     Args:
-        settings: of EM.
         usual: number of epochs by :func:`usual_epochs`; held-out annotations may end the training after fewer.
         misleads: whether a classifier that has learnt nothing yet would mislead the label posterior.
     """
@@ -385,9 +383,6 @@ def gain(
     where the classifier decides the annotations, so that the matrices are its own, and where there is none.
 
     Args:
-        model: the story.
-        parameters: of it.
-        annotations: all of them.
         seen: those that are not held out.
         decides: whether the classifier decides the annotations.
     """

@@ -155,12 +155,8 @@ def run(
     """Make ``settings.epochs`` passes over files, each in an order of its own, and one to see where they led.
 
     Args:
-        model: the story.
-        source: the files.
         key: of random starting values and of the batches' order.
         settings: ``epochs`` and ``learning_rate``.
-        progress: show a bar.
-        keep: where the fit's state is kept.
 
     Raises:
         FloatingPointError: the log-posterior is not finite.

@@ -119,17 +119,9 @@ def run_at_size(
     """Run an engine on :func:`.sized` annotations, and cut what it returns to their own sizes.
 
     Args:
-        engine: the engine.
-        model: the story.
-        annotations: the data.
-        dims: names of the dimensions of each parameter.
-        key: random key.
-        settings: of the engine.
-        progress: whether to show a bar.
         mesh: devices over which the tasks are spread; None for one device.
         start: parameters to start from, of one device; the story's own start by default. From near its end an engine
             has so short a way that its data count as looked at briefly.
-        keep: where the fit's state is kept.
 
     Raises:
         FloatingPointError: the engine's own; where the story's density is not finite at its start, with the site and

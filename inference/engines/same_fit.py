@@ -43,7 +43,6 @@ def about_fit(model: Model, *, libraries: Iterable[str] = LIBRARIES, **others: A
     """Return what a fit must have in common with an earlier one to go on where that stopped.
 
     Args:
-        model: the story.
         libraries: names of the packages whose versions count.
         others: by the names of :data:`SAID`.
     """

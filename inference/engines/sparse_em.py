@@ -51,7 +51,6 @@ class HoldingTasks:
             annotations: the tasks that are not held.
             held: expected counts by site, of the tasks that are.
             fixed: values by site of the parameters that do not move.
-            hyperparameters: of the story.
         """
         hidden, values = handlers.block(hide=list(fixed)), handlers.substitute(data=fixed)
         with hidden, values, handlers.trace() as sites:
@@ -104,13 +103,7 @@ def solution(
     """Return the parameters after EM over the tasks that move, from ``parameters``.
 
     Args:
-        model: the story.
-        annotations: all of the data.
         moving: whether each task moves, ``(N,)`` of bool.
-        parameters: by site.
-        dims: names of the dimensions of each site.
-        key: random key.
-        settings: of EM.
     """
     held, seen, values = apart(model, annotations, moving, parameters, dims)
     if not held:
@@ -127,11 +120,7 @@ def apart(
     """The expected counts of the tasks that are held, the data of those that move, and the parameters at their sizes.
 
     Args:
-        model: the story.
-        annotations: all of the data.
         moving: whether each task moves, ``(N,)`` of bool.
-        parameters: by site.
-        dims: names of the dimensions of each site.
     """
     annotations = with_category_counts(annotations)
     pads = can_be_padded(model, annotations, briefly=True)

@@ -51,7 +51,6 @@ def update(state: SquaremState, spec: ParameterSpec, old: Parameters, new: Param
 
     Args:
         state: the memory before.
-        spec: of the story.
         old: the parameters before the step, or the proposal.
         new: the parameters after it; not read after a proposal.
         gain: the relative change of the log-posterior by the proposal; not read after a step.

@@ -205,13 +205,9 @@ def run(
     """Fit the guide, from the EM solution, and draw from it.
 
     Args:
-        model: the story.
         data: annotations in memory, or another source of them.
-        key: random key.
         settings: of SVI; over files ``batch_size`` and ``epochs`` are not looked at.
-        progress: whether to show a bar.
         start: parameters from which EM starts; the story's own start by default.
-        keep: where the fit's state is kept.
 
     Raises:
         UnknownNameError: for a guide of that name.
@@ -267,7 +263,6 @@ def held_names(model: Model, weights: Collection[str], without_posterior: Collec
     """Return the names of a network's weights without a prior and of its running statistics: SVI leaves them.
 
     Args:
-        model: the story.
         weights: names of parameters without a posterior.
         without_posterior: the same, and of running statistics.
     """
@@ -340,11 +335,8 @@ def climber_of(
     """Return the climber from ``values``.
 
     Args:
-        model: the story.
-        source: the data.
         values: where the guide starts.
         key: of the steps.
-        settings: of SVI.
         weights: names of the values that are optimised.
         held: names of those that stay.
     """

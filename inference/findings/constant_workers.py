@@ -171,7 +171,6 @@ def without_constant_workers(annotations: Annotations, rule: str) -> tuple[Annot
     honesty has a prior, and one class for all is how they are honest. Few of them are told apart by the story.
 
     Args:
-        annotations: the data.
         rule: ``"leave_out"``, or ``"keep"`` for the annotations as they are.
 
     Raises:

@@ -16,6 +16,8 @@ nearly none means nearly no error. Either they know the truth, and the others er
 Differing is compared with that by chance, as in Cohen's kappa, and question by question. On fewer tasks workers who
 give always the same are compared with what the product allows for, :math:`w = b^2 / o`: by how probable it is that
 independent workers who agree so with the others do so.
+
+All functions here take annotations of named workers, without abstentions.
 """
 
 from __future__ import annotations
@@ -84,9 +86,6 @@ def agreeing_groups(annotations: Annotations) -> list[AgreeingGroup]:
     A group counts where it agrees beyond chance by :data:`MARGIN` more than its members do with others, than others do
     among themselves, and than both of these allow for, each by :data:`ERRORS` standard errors of the tasks' Bayesian
     bootstrap.
-
-    Args:
-        annotations: of named workers, without abstentions.
     """
     return _groups(annotations).agreeing
 
@@ -97,9 +96,6 @@ def doubtful_groups(annotations: Annotations) -> list[AgreeingGroup]:
     They are beyond the margins over their agreement with others, and over that of others, as groups of
     :func:`agreeing_groups` are. They are beyond what both of these allow for too, but not by :data:`ERRORS` standard
     errors: others agree too little among themselves to tell whether they err, or the group copies.
-
-    Args:
-        annotations: of named workers, without abstentions.
     """
     return _groups(annotations).doubtful
 
@@ -164,11 +160,7 @@ def _agreeing(given: _Given | None) -> tuple[list[AgreeingGroup], list[AgreeingG
 
 
 def copying_groups(annotations: Annotations) -> list[AgreeingGroup]:
-    """Return the groups of :func:`same_groups`, then those of :func:`agreeing_groups` that are not among them.
-
-    Args:
-        annotations: of named workers, without abstentions.
-    """
+    """Return the groups of :func:`same_groups`, then those of :func:`agreeing_groups` that are not among them."""
     agreeing, same = agreeing_groups(annotations), same_groups(annotations)
     known = {tuple(group.workers.tolist()) for group in same if group.question is None}
     return same + [group for group in agreeing if tuple(group.workers.tolist()) not in known]
@@ -183,9 +175,6 @@ def same_groups(annotations: Annotations) -> list[AgreeingGroup]:
     other more than with workers without error, :math:`o > b^2`, by :data:`ERRORS` standard errors, or the group has
     three workers or more (:data:`MANY`) who never differ. The limit has a doubt of :data:`DOUBT` for all pairs
     together.
-
-    Args:
-        annotations: of named workers, without abstentions.
     """
     return [one for one in _groups(annotations).same if one.by_chance < RARE]
 
@@ -194,9 +183,6 @@ def always_same_groups(annotations: Annotations) -> list[AgreeingGroup]:
     """Return the groups who give the same on all tasks that they share, and are none of :func:`same_groups`.
 
     Independent workers who agree so with the others would do so with a probability of less than :data:`UNLIKELY`.
-
-    Args:
-        annotations: of named workers, without abstentions.
     """
     return [one for one in _groups(annotations).same if one.by_chance >= RARE]
 

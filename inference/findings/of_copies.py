@@ -278,7 +278,6 @@ def with_copies(annotations: Annotations, rule: str, labels_of: Callable[[Annota
     """Return the annotations with each group of copies as one worker, and dependent repeats of a worker as one.
 
     Args:
-        annotations: the data.
         rule: ``"one"``, where no group is sure also of :func:`.doubtful_groups`; ``"keep"`` for the annotations as they
             are; or ``"auto"``, by which groups stay so where less than half of them (:data:`LEFT`) would be left, and
             these still depend on each other (:mod:`.dependence`). There most workers are of one group or another and
@@ -358,7 +357,6 @@ def _votes(annotations: Annotations, at: np.ndarray, place: np.ndarray) -> np.nd
     """Return how often what each of some rows gives is given in its place, and less than nothing for abstentions.
 
     Args:
-        annotations: the data.
         at: the rows.
         place: where each counts, such as its task.
     """

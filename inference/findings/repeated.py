@@ -11,6 +11,8 @@ so that two annotations of the worker agree with probability :math:`\mathrm{tr}(
 of :math:`M_j` is taken over pairs of different tasks, which leaves no bias however few tasks each worker has, and S is
 that of all repeats. Of several workers it is the mean: where their tasks differ it is no less than with an S of each,
 since :math:`M S^{-1} M^T` is convex in both.
+
+All functions here take annotations of named workers, without abstentions.
 """
 
 from dataclasses import dataclass
@@ -69,9 +71,6 @@ def agreeing_repeats(annotations: Annotations) -> AgreeingRepeats | None:
     Repeats of all workers, or of one, count where they agree by :data:`MARGIN` more than is expected, by
     :data:`ERRORS` standard errors of the jackknife over :data:`PARTS` parts of the tasks, and where they are enough to
     matter. Where those of all do, only the margin is asked of a worker's own, and of those who have few together.
-
-    Args:
-        annotations: of named workers, without abstentions.
     """
     n_annotations, annotations = annotations.n_annotations, some_tasks(annotations, annotations.annotated_again)
     n_workers = annotations.n_workers
@@ -198,9 +197,6 @@ def contradicting_repeats(annotations: Annotations) -> ContradictingRepeats | No
     :data:`MARGIN`, and by :data:`ERRORS` standard errors (linearized, over tasks): one-sided. Equality is healthy, so
     that a limit of zero would warn of half of all independent repeats. Repeats of a pair of items in both orders
     (:attr:`.Annotations.mirrored`) are not looked at: they tell a preference for a side.
-
-    Args:
-        annotations: of named workers, without abstentions.
     """
     n_workers, n_classes = annotations.n_workers, annotations.n_classes
     n_annotations, annotations = annotations.n_annotations, some_tasks(annotations, annotations.annotated_again)

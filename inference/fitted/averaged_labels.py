@@ -121,7 +121,6 @@ def n_free(fitted: Fitted, seen: Annotations) -> int:
     """Return how many numbers the parameters are, of each row of probabilities one less than it has.
 
     Args:
-        fitted: the fit.
         seen: its annotations, of which sizes does not matter: those of the ladder share what is known of the story.
     """
     tables = parameter_names(fitted.model, seen).tables

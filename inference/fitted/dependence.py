@@ -48,7 +48,6 @@ def dependence(annotations: Annotations, posterior: np.ndarray) -> float:
     annotate, compare items, or give levels of another truth.
 
     Args:
-        annotations: the data.
         posterior: label probabilities, ``(N, K)``.
     """
     if (

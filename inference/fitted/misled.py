@@ -101,7 +101,6 @@ def misled_share(fitted: Fitted, mean: float | None = None) -> MisledShare:
     """The distribution of the share of misled tasks, given the gold labels that a fit was told.
 
     Args:
-        fitted: the fit.
         mean: the prior's mean, from 0 to below 1; by default from :data:`LEAST` to :data:`USUAL` by how probable it is
             that annotations depend on each other given the labels, and of the rest as much as the labels are doubted to
             be turned around, and that nobody looked is possible. With 0 no task misleads.

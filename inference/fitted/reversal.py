@@ -37,7 +37,6 @@ def reversal_doubt(annotations: Annotations, posterior: np.ndarray) -> float:
     It is 0 where no worker is named, and of fewer than ten workers.
 
     Args:
-        annotations: the data.
         posterior: label probabilities, ``(N, K)``.
     """
     annotations = annotations.of_classes()

@@ -22,9 +22,6 @@ def plot_agreement(agreement: Agreement, *, ax: Axes | None = None) -> Axes:
         agreement: as :func:`crowdppl.agreement` returns it.
         ax: axes to draw in; by default a new figure.
 
-    Returns:
-        The axes.
-
     Raises:
         TypeError: something else is given.
 

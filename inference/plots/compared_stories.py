@@ -32,9 +32,6 @@ def plot_comparison(comparison: pd.DataFrame, ax: Axes | None = None) -> Axes:
         comparison: what :func:`crowdppl.compare` returns: a row for each story, the best first.
         ax: axes to draw in; by default a new figure.
 
-    Returns:
-        The axes.
-
     Raises:
         TypeError: it is something else.
         ValueError: there is no story, or a column is missing.
@@ -110,9 +107,6 @@ def plot_differences(
         ax: axes to draw in; by default a new figure.
         names: what the two are called; by default the names of their stories.
 
-    Returns:
-        The axes.
-
     Raises:
         ValueError: the units are not the same.
     """
@@ -157,9 +151,6 @@ def plot_pareto_k(elpd: Elpd, ax: Axes | None = None) -> Axes:
     Args:
         elpd: what :func:`crowdppl.loo` returns for a fit with draws.
         ax: axes to draw in; by default a new figure.
-
-    Returns:
-        The axes.
 
     Raises:
         TypeError: it is something else.

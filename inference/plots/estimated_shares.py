@@ -23,9 +23,6 @@ def plot_estimate(estimates: Estimate | Mapping[str, Estimate], *, ax: Axes | No
             classes.
         ax: axes to draw in; by default a new figure.
 
-    Returns:
-        The axes.
-
     Raises:
         TypeError: something else is given.
         ValueError: none is given, more than seven are, or they are of different classes.

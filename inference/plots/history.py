@@ -18,9 +18,6 @@ def plot_history(fit: Posterior, ax: Axes | None = None) -> Axes:
         fit: a fit by EM or SVI.
         ax: axes to draw in; by default a new figure.
 
-    Returns:
-        The axes.
-
     Raises:
         ValueError: the fit has no history; NUTS leaves none.
     """

@@ -63,9 +63,6 @@ def plot_check(checks: Checks, name: str, *, interval: float = INTERVAL, ax: Axe
         interval: share of the replicates that the intervals hold, between 0 and 1.
         ax: axes to draw in; by default a new figure.
 
-    Returns:
-        The axes.
-
     Raises:
         UnknownNameError: no discrepancy has that name.
         ValueError: `interval` is not between 0 and 1.

@@ -26,9 +26,6 @@ def plot_prior_sensitivity(sensitivity: pd.DataFrame, *, ax: Axes | None = None)
         sensitivity: as :func:`crowdppl.prior_sensitivity` returns it.
         ax: axes to draw in; by default a new figure.
 
-    Returns:
-        The axes.
-
     Raises:
         TypeError: `sensitivity` is no such frame.
 

@@ -40,9 +40,6 @@ def plot_ranking(fit: Posterior, *, ax: Axes | None = None, interval: float = IN
         ax: axes to draw in; by default a new figure.
         interval: mass of the equal-tailed credible intervals, between 0 and 1.
 
-    Returns:
-        The axes.
-
     Raises:
         AnnotationError: the annotations are no comparisons, or the fit gives items no scores.
         ValueError: `interval` is not between 0 and 1.
@@ -170,9 +167,6 @@ def plot_switch(fit: Posterior, *, by: str = "worker", interval: float = INTERVA
         by: ``"worker"`` or ``"task"``.
         interval: mass of the equal-tailed credible intervals, between 0 and 1.
         ax: axes to draw in; by default a new figure.
-
-    Returns:
-        The axes.
 
     Raises:
         UnknownNameError: `by` is neither of the two.

@@ -35,9 +35,6 @@ def plot_roc(source: Any, gold: Any = None, *, positive: object = None, ax: Axes
             are negative.
         ax: axes to draw in; by default a new figure.
 
-    Returns:
-        The axes.
-
     Raises:
         AnnotationError: there is no gold label to score by.
         ValueError: there are no sources, or more than 28; `positive` is no class, or is missing; or no gold task, or
@@ -86,9 +83,6 @@ def plot_reliability(
         bins: number of bins of equal width between 0 and 1.
         interval: mass of the equal-tailed intervals, between 0 and 1.
         ax: axes to draw in, with room for the numbers of tasks below; by default a new figure.
-
-    Returns:
-        The axes.
 
     Raises:
         AnnotationError: there is no gold label to score by.

@@ -50,9 +50,6 @@ def plot_sensitivity_specificity(
         interval: mass of the credible regions and intervals, between 0 and 1.
         ax: axes to draw in; by default a new figure.
 
-    Returns:
-        The axes.
-
     Raises:
         UnknownNameError: `workers` or `actual` names a worker that the annotations do not have.
         AnnotationError: the annotations name no workers.

@@ -69,9 +69,6 @@ def plot_entropy(fit: Posterior, *, bins: int = 30, votes: bool = False, ax: Axe
         votes: draw the histogram of the votes' entropy, that of naive soft labels, as a line around it.
         ax: axes to draw in; by default a new figure.
 
-    Returns:
-        The axes.
-
     Raises:
         ValueError: `bins` is less than one.
     """

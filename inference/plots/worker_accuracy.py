@@ -40,9 +40,6 @@ def plot_workers(
         score: a column of ``fit.workers`` that is a score, such as ``"accuracy"`` or ``"spammer_score"``.
         interval: mass of the equal-tailed credible intervals, between 0 and 1.
 
-    Returns:
-        The axes.
-
     Raises:
         AnnotationError: the annotations name no workers.
         UnknownNameError: `fit.workers` has no such score.

@@ -28,7 +28,6 @@ def task_details(subject: Subject, shown: np.ndarray, accuracies: pd.Series | No
     """Probabilities and annotations of each task, as data of the page.
 
     Args:
-        subject: of the page.
         shown: positions of the tasks, in the order of the table's rows.
         accuracies: of the workers; None where no worker is named.
         labels: a row for each task of the annotations, with scores that the table leaves out.
@@ -69,7 +68,6 @@ def worker_details(subject: Subject, shown: np.ndarray, more: pd.DataFrame) -> M
     """Confusion matrix, further scores and the least expected annotations of each worker, as data of the page.
 
     Args:
-        subject: of the page.
         shown: positions of the workers, in the order of the table's rows.
         more: scores that the table leaves out, a row for each worker of the annotations.
     """

@@ -162,7 +162,6 @@ def given_in_words(annotations: Annotations, shown: np.ndarray) -> list[str]:
     """The annotations of each task in words, such as "cat ×3, dog", in the order of their kind.
 
     Args:
-        annotations: the data.
         shown: positions of the tasks.
     """
     names = [str(name) for name in annotations.categories]

@@ -75,7 +75,6 @@ def overview(subject: Subject, checks: Checks | None) -> Overview:
     """Return the facts that the page says first.
 
     Args:
-        subject: of the page.
         checks: predictive checks of the fit that leads; None where there are none.
     """
     found = {} if checks is None else {r.title: r.p_value for r in checks.results.values() if r.p_value < LEVEL}

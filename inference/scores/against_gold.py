@@ -90,9 +90,7 @@ def against_gold(source: Any, gold: Any = None) -> GoldTasks:
 def by_question(source: Any, gold: Any = None) -> dict[Any, GoldTasks]:
     """The gold tasks of each question that has some, with the question's classes and the kind of its labels.
 
-    Args:
-        source: as for :func:`against_gold`.
-        gold: as for :func:`against_gold`.
+    Arguments are those of :func:`against_gold`.
 
     Raises:
         AnnotationError: one question is asked about each task, or as :func:`against_gold`.
@@ -120,9 +118,7 @@ def by_question(source: Any, gold: Any = None) -> dict[Any, GoldTasks]:
 def ratings_of(source: Any, gold: Any) -> np.ndarray | None:
     """Numbers that tasks of a fit of ordered classes are rated with, ``(N,)``, NaN where none is; None for labels.
 
-    Args:
-        source: as for :func:`against_gold`.
-        gold: as for :func:`against_gold`.
+    Arguments are those of :func:`against_gold`.
 
     Raises:
         AnnotationError: a task is unknown.

@@ -29,7 +29,6 @@ def read_groups(path: Path, names: Iterable[str]) -> dict[str, Arrays]:
     account for.
 
     Args:
-        path: of the file.
         names: of the groups; those that the file lacks are left out.
 
     Raises:

@@ -39,8 +39,6 @@ def save(fit: Posterior, path: str | os.PathLike[str], *, overwrite: bool = Fals
     """Write a fit, with all the fits of an average, to the folder ``path``, whole or not at all.
 
     Args:
-        fit: what to write.
-        path: of the folder.
         overwrite: replace a folder that has something in it.
 
     Raises:

@@ -29,7 +29,6 @@ def write_manifest(folder: Path, about: Mapping[str, Any]) -> None:
     """Write the manifest of a folder whose other files are written.
 
     Args:
-        folder: of the fit.
         about: what the fit is, by the keys of ``manifest.schema.json``: its parts, and how they are averaged.
     """
     files = {name: _facts(folder / name) for name in _files(about["parts"])}
@@ -42,9 +41,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest's content, after a check that it and every file that it names are as they were written.
 
     Nothing but regular files of the names that parts have is opened: no link is followed.
-
-    Args:
-        folder: of the fit.
 
     Raises:
         StorageError: a file is missing, a link, or of another size or checksum than the manifest has; the manifest is

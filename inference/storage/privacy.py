@@ -37,7 +37,6 @@ def shown(fit: P, workers: str, key: Key | None) -> P:
     """Return the fit for an output: with its workers' names, with pseudonyms, or its labels alone.
 
     Args:
-        fit: what has the labels.
         workers: one of :data:`crowdppl.data.pseudonyms.WORKERS`.
         key: of the pseudonyms, where ``workers="hash"``.
 

@@ -39,7 +39,6 @@ def read_rule(about: Mapping[str, Any], classifier: Any, folder: Path) -> ByRule
     Args:
         about: the part of the manifest.
         classifier: the module or function, where the classifier is not one of crowdppl's own.
-        folder: of the fit.
 
     Raises:
         StorageError: an array is missing or is of other sizes, or the classifier's network is not known.
@@ -76,7 +75,6 @@ def read_story(about: Mapping[str, Any], number: int, given: Story | None, class
         number: of the part, by which its files are named.
         given: the story's function, where it is not one of crowdppl's own.
         classifier: the module or function, where the classifier is not one of crowdppl's own.
-        folder: of the fit.
 
     Raises:
         StorageError: an array is missing or is of other sizes, or the story or the classifier's network is not known.

@@ -456,8 +456,6 @@ def scores(model: Model, annotations: Annotations, values: Parameters, log_prior
     """All log-densities of a story at its parameters by site.
 
     Args:
-        model: the story.
-        annotations: the data.
         values: of the parameters.
         log_prior: log-probabilities of the classes ``(N, K)``, where the story's truth prior reads them; or None.
         label: other annotations to score than those of the data; or None.

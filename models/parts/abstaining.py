@@ -157,7 +157,6 @@ def of_classes(annotations: Annotations, annotation: Array) -> tuple[Annotations
     """The annotations with a count of 0 for each abstention, and labels with a class in its place.
 
     Args:
-        annotations: who annotated what.
         annotation: of each row a kind, ``(A,)``.
 
     Returns:

@@ -105,7 +105,6 @@ class Emission:
         writing, since without it one more annotation takes :meth:`by_task` of each kind that it may be.
 
         Args:
-            annotations: who annotated what.
             annotation: of each row, ``(A,)``.
         """
         return self if self.independent else None
@@ -114,7 +113,6 @@ class Emission:
         """The expected level of each task's difficulty, ``(N,)``; None where tasks have no such level.
 
         Args:
-            annotations: who annotated what.
             annotation: of each row, ``(A,)``.
             posterior: of the tasks' classes, ``(N, K)``.
         """

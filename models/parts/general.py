@@ -63,7 +63,6 @@ def with_part(story: Story, name: str, **given: Any) -> Story:
     """Return the story with a part over it, and with those that it has already.
 
     Args:
-        story: the story.
         name: of the part.
         given: its hyperparameters.
 

@@ -45,9 +45,6 @@ def order_of_classes(annotations: Annotations) -> OrderOfClasses:
     has before it; so 1 to 5 lie one after the other whether or not another question has 1, 3 and 5 alone. Questions
     without a class in common have lines of their own. Two classes have one order either way.
 
-    Args:
-        annotations: who labelled what.
-
     Raises:
         StoryError: more than two classes have no order, of the annotations or of a question, or two questions have
             theirs in two orders.

@@ -118,7 +118,6 @@ def k_means(
     Args:
         points: the points.
         n_clusters: how many clusters.
-        key: random key.
         n_points: how many of the points count, the first ones; all by default.
         weight: how many points each stands for, ``(n,)``, instead of `n_points`.
 

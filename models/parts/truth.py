@@ -194,7 +194,6 @@ def needed_features(annotations: Annotations, what: str, instead: str = "") -> A
     """The tasks' features, ``(N, ...)``, as the annotations have them.
 
     Args:
-        annotations: the data.
         what: what needs them, for the message.
         instead: what else would do, after a comma.
 
@@ -216,7 +215,6 @@ def ordered_classes(annotations: Annotations, what: str = "this story") -> int:
     """The number of classes K, of a story that uses their order; two classes have one either way.
 
     Args:
-        annotations: who labelled what.
         what: uses the order.
 
     Raises:

@@ -46,6 +46,7 @@ from .parts.contract import StoryError
 from .parts.derived import derived
 from .parts.emissions import Confusion, Emission, PerAnnotation
 from .parts.model_probabilities import refuse_probabilities
+from .parts.offsets import sample_offsets
 from .parts.own_classes import beside
 from .parts.scored_annotations import by_classifier
 from .parts.truth import named_workers, needed_features, observe, tasks
@@ -184,10 +185,11 @@ def _emission(
         workers = _of_workers(annotations, "worker_embedding", (size,), ("embedding",), at_random=True)
         at = _of_tasks(annotations, "task_embedding", (size,), ("embedding",), at_random=True) if by_task else None
         n_inputs = 3 * size if by_task else size
-        weights = _standard("hidden_weights", (n_inputs, hidden), ("input", "hidden"), at_random=True)
+        weights = sample_offsets("hidden_weights", (n_inputs, hidden), 1.0, ("input", "hidden"), at_random=True)
         weights = weights / math.sqrt(n_inputs)
-        bias = _standard("hidden_bias", (hidden,), ("hidden",))
-        output = width / math.sqrt(hidden) * _standard("output", (hidden, *shape), ("hidden", "class", "annotation"))
+        bias = sample_offsets("hidden_bias", (hidden,), 1.0, ("hidden",))
+        output = sample_offsets("output", (hidden, *shape), 1.0, ("hidden", "class", "annotation"))
+        output = width / math.sqrt(hidden) * output
         if at is not None:
             return NetworkLogits(workers, at, weights, bias, output, base), None
         of_workers = through_hidden(workers, weights, bias, output, base)
@@ -201,11 +203,10 @@ def _of_workers(
     """Contribution of the workers' features, ``(J, ...)``; of workers without features, each worker's own."""
     if annotations.worker_features is None:
         with numpyro.plate("worker", annotations.n_workers, dim=-1):
-            return _standard(name, shape, dims, n=annotations.n_workers, at_random=at_random)
+            return sample_offsets(name, shape, 1.0, dims, n=annotations.n_workers, at_random=at_random)
     features = jnp.asarray(annotations.worker_features)
-    return _mapped(
-        features, _standard(name, (features.shape[-1], *shape), ("worker_feature", *dims), at_random=at_random)
-    )
+    dims = ("worker_feature", *dims)
+    return _mapped(features, sample_offsets(name, (features.shape[-1], *shape), 1.0, dims, at_random=at_random))
 
 
 def _of_tasks(
@@ -213,30 +214,9 @@ def _of_tasks(
 ) -> Array:
     """Contribution of the tasks' features, ``(N, ...)``."""
     x = jnp.asarray(annotations.features).reshape(annotations.n_tasks, -1)
-    return _mapped(x, _standard(name, (x.shape[-1], *shape), ("feature", *dims), at_random=at_random))
+    return _mapped(x, sample_offsets(name, (x.shape[-1], *shape), 1.0, ("feature", *dims), at_random=at_random))
 
 
 def _mapped(features: Array, weights: Array) -> Array:
     """Features ``(n, D)`` by weights ``(D, ...)`` of variance one, divided by the root of D: ``(n, ...)``."""
     return jnp.tensordot(features, weights, axes=1) / math.sqrt(features.shape[-1])
-
-
-def _standard(
-    name: str, shape: tuple[int, ...], dims: tuple[str, ...], *, n: int | None = None, at_random: bool = False
-) -> Array:
-    """Standard normal numbers, which start at zero, or at random: of a product at zero no factor has a slope.
-
-    Args:
-        name: of the site.
-        shape: of its value, or of one member's in a plate.
-        dims: names of the dimensions of ``shape``.
-        n: how many members a plate around it has; None outside of plates.
-        at_random: whether it starts at random.
-    """
-    whole_shape = shape if n is None else (n, *shape)
-
-    def start(key: Array) -> Array:
-        return jax.random.normal(key, whole_shape) if at_random else jnp.zeros(whole_shape)
-
-    normal = dist.Normal(0.0, 1.0).expand(shape).to_event(len(shape))
-    return numpyro.sample(name, normal, infer={"event_dims": list(dims), "start": start})

@@ -13,6 +13,7 @@ from ...data import Annotations
 from .concentration import positive
 from .contract import StoryError, promised
 from .derived import derived
+from .offsets import sample_offsets
 from .truth import needed_features
 from .truth_prior import ClassPrior
 
@@ -123,7 +124,7 @@ class BradleyTerry(ClassPrior):
             scale = numpyro.sample("item_scale", dist.HalfNormal(USUAL_SCALE))
         else:
             scale = positive("scale", self.scale)
-        effect = _normal("item_effect", {"item": n_items})
+        effect = sample_offsets("item_effect", (n_items,), 1.0, ["item"])
         return scale * (effect - effect.mean())
 
     def _by_features(self, annotations: Annotations) -> Array | float:
@@ -139,7 +140,7 @@ class BradleyTerry(ClassPrior):
         x = jnp.asarray(annotations.item_features, dtype=float)
         differs = x.max(0) > x.min(0)
         units = jnp.where(differs, (x - x.mean(0)) / jnp.where(differs, x.std(0), 1.0), 0.0)
-        return units @ _normal("item_slope", {"item_feature": x.shape[1]}, slope)
+        return units @ sample_offsets("item_slope", x.shape[1:], slope, ["item_feature"])
 
     def _prompt_slope(self, by_prompt: float, annotations: Annotations) -> tuple[Array, Array]:
         """The change of each item's score by each feature of a task, ``(I, P)``, and these features, ``(N, P)``."""
@@ -147,12 +148,6 @@ class BradleyTerry(ClassPrior):
         x = jnp.asarray(needed_features(annotations, f"BradleyTerry(by_prompt={by_prompt})"), dtype=float)
         if x.ndim != 2:
             raise StoryError(f"BradleyTerry(by_prompt=…): features of tasks have shape {x.shape[1:]}; give vectors")
-        effect = _normal("prompt_effect", {"item": len(annotations.items), "feature": x.shape[1]})
+        sizes = (len(annotations.items), x.shape[1])
+        effect = sample_offsets("prompt_effect", sizes, 1.0, ["item", "feature"])
         return spread * (effect - effect.mean(0)), x
-
-
-def _normal(name: str, sizes: dict[str, int], deviation: float = 1.0) -> Array:
-    """A site of normal numbers around zero, where engines start, with sizes by dimension."""
-    shape = tuple(sizes.values())
-    normal = dist.Normal(0.0, deviation).expand(shape).to_event(len(shape))
-    return numpyro.sample(name, normal, infer={"event_dims": list(sizes), "start": lambda key: jnp.zeros(shape)})

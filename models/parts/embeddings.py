@@ -9,6 +9,7 @@ from jax import Array
 
 from ...data import Annotations
 from .kernels import SMALLEST
+from .offsets import sample_offsets
 
 
 def unit_embeddings(annotations: Annotations, size: int, hidden: int | None, *, bias: bool) -> tuple[Array, Array]:
@@ -34,7 +35,7 @@ def unit_embeddings(annotations: Annotations, size: int, hidden: int | None, *, 
     inputs = "feature"
     if hidden is not None:
         x = x @ _weights("task_hidden", (x.shape[-1], hidden), (inputs, "hidden"))
-        x = x + _biases("task_hidden_bias", hidden, "hidden") if bias else x
+        x = x + sample_offsets("task_hidden_bias", (hidden,), 1.0, ["hidden"]) if bias else x
         inputs = "hidden"
     x = x @ _weights("task_embedding", (x.shape[-1], size), (inputs, "embedding"))
     if annotations.worker_features is None:
@@ -44,8 +45,8 @@ def unit_embeddings(annotations: Annotations, size: int, hidden: int | None, *, 
         features = jnp.asarray(annotations.worker_features)
         workers = features @ _weights("worker_embedding", (features.shape[-1], size), ("worker_feature", "embedding"))
     if bias:
-        x = x + _biases("task_bias", size, "embedding")
-        workers = workers + _biases("worker_bias", size, "embedding")
+        x = x + sample_offsets("task_bias", (size,), 1.0, ["embedding"])
+        workers = workers + sample_offsets("worker_bias", (size,), 1.0, ["embedding"])
     return _unit(workers), _unit(x)
 
 
@@ -63,12 +64,6 @@ def _weights(name: str, shape: tuple[int, int], dims: tuple[str, ...]) -> Array:
 
     normal = dist.Normal(0.0, 1.0).expand(shape[-len(dims) :]).to_event(len(dims))
     return numpyro.sample(name, normal, infer={"event_dims": list(dims), "start": start})
-
-
-def _biases(name: str, size: int, dim: str) -> Array:
-    """Standard normal biases, which start at zero."""
-    normal = dist.Normal(0.0, 1.0).expand([size]).to_event(1)
-    return numpyro.sample(name, normal, infer={"event_dims": [dim], "start": lambda key: jnp.zeros(size)})
 
 
 def _unit(vectors: Array) -> Array:

@@ -1,7 +1,8 @@
-"""Unconstrained numbers on top of a network, as offsets from where the published training starts."""
+"""Normal numbers around zero, such as offsets from where a published training starts."""
 
 from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
@@ -13,23 +14,31 @@ that moves faster than the network below it loses classes."""
 
 
 def sample_offsets(
-    name: str, shape: tuple[int, ...], deviation: Array | float, dims: Sequence[str], *, n: int | None = None
+    name: str,
+    shape: tuple[int, ...],
+    deviation: Array | float,
+    dims: Sequence[str],
+    *,
+    n: int | None = None,
+    at_random: bool = False,
 ) -> Array:
-    """Sample normal offsets, which start at zero.
+    """Sample normal numbers, which start at zero, or at random: of a product at zero no factor has a slope.
 
     Args:
         name: of the site.
-        shape: of one member's offsets.
+        shape: of one member's numbers.
         deviation: their standard deviation.
         dims: names of the dimensions of ``shape``.
         n: how many members a plate around it has; None outside of plates.
+        at_random: whether they start at standard normal numbers.
 
     Returns:
         ``shape``, or ``(n, *shape)`` in a plate.
     """
-    around = dist.Normal(jnp.zeros(shape), deviation).to_event(len(shape))
+    whole_shape = shape if n is None else (n, *shape)
 
     def start(key: Array) -> Array:
-        return jnp.zeros(shape if n is None else (n, *shape))
+        return jax.random.normal(key, whole_shape) if at_random else jnp.zeros(whole_shape)
 
+    around = dist.Normal(0.0, deviation).expand(shape).to_event(len(shape))
     return numpyro.sample(name, around, infer={"event_dims": list(dims), "start": start})

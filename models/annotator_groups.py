@@ -167,17 +167,13 @@ def _describe(tables: Array, weights: Array, annotations: Annotations, membershi
     if membership == "worker":
         share = share_of_annotations(weights, annotations)
     else:
-        share = weights if weights.ndim == 1 else jnp.mean(weights, 0, where=_counted(annotations))
+        is_real = real_tasks(annotations)
+        counts = None if is_real is None else is_real[:, None]
+        share = weights if weights.ndim == 1 else jnp.mean(weights, 0, where=counts)
     log_tables = jnp.log(jnp.where(tables > 0, tables, 1.0))
     derived("group_share", share, "group", role="group_share")
     derived("group_entropy", -(tables * log_tables).sum(-1).mean(-1), "group")
     derived("group_similarity", _similarity_to_identity(tables), "group")
-
-
-def _counted(annotations: Annotations) -> Array | None:
-    """Return whether each task counts in a mean over tasks, ``(N, 1)``; None where all do."""
-    is_real = real_tasks(annotations)
-    return None if is_real is None else is_real[:, None]
 
 
 def _similarity_to_identity(tables: Array) -> Array:

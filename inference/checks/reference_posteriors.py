@@ -148,8 +148,9 @@ def reference_posterior(story: str | Story, dataset: str = "anesthesia") -> Refe
     look_up("dataset with reference posteriors", dataset, dict.fromkeys(DATASETS))
     name = f"{dataset}-{story}"
     if name not in database.posterior_names(ROOT):
+        command = f"python benchmarks/reference_posteriors.py --stories {story} --datasets {dataset}"
         raise ValueError(
-            f"{story} on {dataset} has no reference posterior: {_not_sampled(story, dataset)}. "
+            f"{story} on {dataset} has no reference posterior: not sampled yet, which `{command}` does. "
             "cp.list_reference_posteriors() lists those there are"
         )
     posterior = database.read_json(ROOT, database.POSTERIORS, name)
@@ -178,11 +179,6 @@ def list_reference_posteriors() -> pd.DataFrame:
     frame = pd.DataFrame(rows).set_index(["story", "dataset"])
     more = "`cp.reference_posterior(story, dataset)` has the draws, and benchmarks/reference_posteriors.py makes them"
     return Listing.of(frame, more)
-
-
-def _not_sampled(story: str, dataset: str) -> str:
-    command = f"python benchmarks/reference_posteriors.py --stories {story} --datasets {dataset}"
-    return f"not sampled yet, which `{command}` does"
 
 
 def _row(story: str, dataset: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def not_finite(model: Model, annotations: Annotations, parameters: Parameters) -
         model, annotations, handlers.substitute(substitute_fn=site_values(parameters)), None
     )
     names = {"worker": annotations.workers, "task": annotations.tasks, "class": annotations.classes}
-    values = {name: (np.asarray(sites[name]["value"]), site_dims(sites[name])) for name in _latent(sites)}
+    values = {name: (np.asarray(site["value"]), site_dims(site)) for name, site in sites.items() if is_latent(site)}
     for name, what, found, dims in _terms(sites):
         if (index := _first(~np.isfinite(found))) is not None:
             at = dict(zip(dims, index, strict=False))
@@ -71,10 +71,6 @@ def not_finite(model: Model, annotations: Annotations, parameters: Parameters) -
                 f"{_place(at, names, values)}; {SLOPE_TO_WRITE}"
             )
     return None
-
-
-def _latent(sites: Mapping[str, Site]) -> list[str]:
-    return [name for name, site in sites.items() if is_latent(site)]
 
 
 def _terms(sites: Mapping[str, Site]) -> Iterator[tuple[str, str, np.ndarray, tuple[str, ...]]]:

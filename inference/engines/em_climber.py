@@ -121,7 +121,8 @@ class EMClimber:
         spec, settings = parameter_spec(self.model, like), self.settings
         proposed = _is_proposal(state, settings)
         may_fall = proposed if is_exact(spec) else jnp.array(True)
-        falls = may_fall & ~_holds(state.look, look) & (state.iteration >= 0)
+        holds = (_rise(state.look, look) >= 0) & (look.log_posterior < jnp.inf)
+        falls = may_fall & ~holds & (state.iteration >= 0)
         gives_up = jnp.array(False)
         waits = state
         if not is_exact(spec):
@@ -165,11 +166,6 @@ class EMClimber:
                 raise FloatingPointError(
                     f"the slope of the log-posterior along {name!r} is not finite at iteration {len(history)}"
                 )
-
-
-def _holds(known: Look, look: Look) -> Array:
-    """Return whether the log-posterior is finite and did not fall."""
-    return (_rise(known, look) >= 0) & (look.log_posterior < jnp.inf)
 
 
 def _rise(known: Look, look: Look) -> Array:

@@ -169,12 +169,8 @@ def _array(value: np.ndarray) -> str:
 
 def _code(code: CodeType) -> str:
     """A function's code as text, without where it stands."""
-    held = [_code(one) if isinstance(one, CodeType) else _constant(one) for one in code.co_consts]
+    held = [_code(one) if isinstance(one, CodeType) else described(one) for one in code.co_consts]
     return json.dumps([code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, held])
-
-
-def _constant(value: Any) -> str:
-    return described(value)
 
 
 def _is_full(cell: Any) -> bool:

@@ -109,11 +109,8 @@ def _priors(fitted: Fitted, parameters: Parameters | None) -> dict[str, Prior]:
             except NotImplementedError:  # of an improper prior
                 continue
             is_standard = jnp.all(mean == 0) & jnp.all(variance == 1)
-            is_positive = jnp.asarray(_innermost(site["fn"].support) is constraints.positive)
+            support = site["fn"].support
+            of_one = getattr(support, "base_constraint", support)
+            is_positive = jnp.asarray(of_one is constraints.positive)
             found[name] = Prior(jnp.sqrt(jnp.mean(variance)), is_standard, is_positive)
     return found
-
-
-def _innermost(support: constraints.Constraint) -> constraints.Constraint:
-    """Return the constraint of one number of a site's value."""
-    return getattr(support, "base_constraint", support)

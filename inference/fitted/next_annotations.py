@@ -91,7 +91,8 @@ def next_annotations(
     gains, joints = [], []
     for who, weights in each:
         joint = joint_of(source, who, weights)
-        gains.append(np.concatenate([information(some.astype(float)) for some in _blocks(joint)]))
+        blocks = np.array_split(joint, max(joint.size // 10**6, 1))  # of about a million numbers each
+        gains.append(np.concatenate([information(some.astype(float)) for some in blocks]))
         if repeats > 1:
             joints.append(joint)
     is_open = _open(annotations, asked)
@@ -170,11 +171,6 @@ def information(joint: np.ndarray, *, given: bool = False) -> np.ndarray:
     """
     found = _total(joint.sum(-1)) + _total(joint.sum(-2)) - _total(joint, 2) - _total(joint.sum((-1, -2))[..., None])
     return found.sum(0) if given else found
-
-
-def _blocks(joint: np.ndarray) -> list[np.ndarray]:
-    """Joint probabilities ``(N, K, L)`` in blocks of tasks, of about a million numbers each."""
-    return np.array_split(joint, max(joint.size // 10**6, 1))
 
 
 def _total(p: np.ndarray, axes: int = 1) -> np.ndarray:

@@ -136,7 +136,8 @@ def _shown_labels(subject: Subject, shown: np.ndarray) -> pd.DataFrame:
     others[np.arange(len(p)), best] = -1.0
     second = others.argmax(-1)
     tasks = task_names(annotations, shown)
-    runners_up = [_with_probability(names[k], q) for k, q in zip(second, others.max(-1), strict=True)]
+    both = Markup("{} <small>{}</small>")
+    runners_up = [both.format(names[k], number(q)) for k, q in zip(second, others.max(-1), strict=True)]
     frame = pd.DataFrame(
         {
             "annotations": given_in_words(annotations, shown),
@@ -192,10 +193,6 @@ def _majorities(annotations: Annotations, shown: np.ndarray, names: list[str]) -
     votes = annotations.votes()[shown]
     only = (votes == votes.max(-1, keepdims=True)).sum(-1) == 1
     return [names[k] if one else None for k, one in zip(votes.argmax(-1), only, strict=True)]
-
-
-def _with_probability(name: str, probability: float) -> Markup:
-    return Markup("{} <small>{}</small>").format(name, number(probability))
 
 
 def _facts(described: pd.Series) -> list[tuple[str, str]]:

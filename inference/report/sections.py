@@ -188,14 +188,9 @@ def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = (), deta
         n_rows=len(headed),
         printed=PRINTED,
         long=len(headed) > LONG,
-        close=_close(len(names)),
+        close=" many" * (len(names) >= MANY) + " crowded" * (len(names) >= CROWDED),
         details=details,
     )
-
-
-def _close(n_columns: int) -> str:
-    """The classes of a table of many columns."""
-    return (" many" if n_columns >= MANY else "") + (" crowded" if n_columns >= CROWDED else "")
 
 
 def number(value: object, decimals: int = 3) -> str:
@@ -274,12 +269,7 @@ def number_cells(frame: pd.DataFrame, name: str, *, bar: bool = False) -> list[C
 def _text_cells(values: pd.Series, *, first: bool) -> list[Cell]:
     """The cells of a column of texts, which break after underscores in the first one."""
     texts = [text(value) for value in values.tolist()]
-    return [Cell(_breaking(one) if first else one) for one in texts]
-
-
-def _breaking(name: str) -> Markup:
-    """A name that the browser may break after an underscore."""
-    return Markup("_<wbr>").join(map(escape, name.split("_")))
+    return [Cell(Markup("_<wbr>").join(map(escape, one.split("_"))) if first else one) for one in texts]
 
 
 def is_beside(name: str, frame: pd.DataFrame) -> bool:

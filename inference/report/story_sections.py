@@ -53,7 +53,8 @@ def story_section(subject: Subject) -> Section:
         if any(values.dims[2:] == (by,) for values in fit.draws_of_role("switch")):
             shown = f"Probability of following the common confusion matrix, by {by}"
             pictures.append(picture(partial(plot_switch, fit, by=by), shown))
-    few = [str(p) for p, values in fit.parameters.items() if values.size <= MOST_PARAMETERS and not _is_weight(p)]
+    few = [str(name) for name, values in fit.parameters.items() if values.size <= MOST_PARAMETERS]
+    few = [name for name in few if not name.startswith(PREFIX)]
     return section(
         "story",
         "Story",
@@ -139,7 +140,7 @@ def reproduce_section(subject: Subject) -> Section:
     by_torch = any(fit.settings.get("backend") == "pyro" for fit in fits.values())
     packages = PACKAGES + (OF_TORCH if by_torch else ())
     versions = {"Python": platform.python_version(), **{name: _version(name) for name in packages}}
-    pairs.append(("versions", _listed(versions)))
+    pairs.append(("versions", ", ".join(f"{name} {version}" for name, version in versions.items())))
     evidence = subject.annotations.evidence
     return section(
         "reproduce",
@@ -186,19 +187,11 @@ def _options(options: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={plain(value)}" for name, value in options.items())
 
 
-def _listed(values: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items())
-
-
 def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def _is_weight(name: object) -> bool:
-    return str(name).startswith(PREFIX)
 
 
 def _shape(values: xr.DataArray) -> str:

@@ -106,7 +106,8 @@ def gold_needed(source: Any, width: float = 0.05, *, gold: Any = None, interval:
     pilot, n_tasks = len(sample.gold), len(sample.probabilities)
     if 0 < pilot < FEW:
         warn(f"a pilot of {count_text(pilot, 'gold label')} says little of how many are needed; 50 say enough")
-    assumed = [_of_pilot(sample, q, interval) if pilot else _of_probabilities(sample, q) for q in _columns(sample)]
+    columns = range(len(sample.classes) + 1)  # of the properties
+    assumed = [_of_pilot(sample, q, interval) if pilot else _of_probabilities(sample, q) for q in columns]
     rows: dict[str, list[float]] = {
         "n_gold": [_fewest(one, width, interval) for one in assumed],
         "expected": [one.share for one in assumed],
@@ -157,11 +158,6 @@ def planned_width(right: np.ndarray, n_gold: int, n_tasks: int, interval: float)
 def _alone(share: float, n_tasks: int) -> Assumed:
     """A property of which the predictions explain nothing."""
     return Assumed(n_tasks, share, Residuals(np.ones(1), np.ones(1)))
-
-
-def _columns(sample: GoldSample) -> range:
-    """The properties by their columns in :meth:`.GoldSample.properties`."""
-    return range(len(sample.classes) + 1)
 
 
 def _of_pilot(sample: GoldSample, q: int, interval: float) -> Assumed:

@@ -9,7 +9,7 @@ import pandas as pd
 from ...data import AnnotationError, Annotations
 from ...data.errors import warn
 from ...data.id_text import listing, name_quoted
-from .against_gold import TasksWithGold, with_gold
+from .against_gold import with_gold
 from .gold_shares import GoldDraw, drawn_alike
 
 FEW = 20  # gold labels below which they are said to be few
@@ -91,17 +91,18 @@ def gold_sample(source: Any, gold: Any = None, *, needed: bool = True) -> GoldSa
             f"there is no gold label to estimate from: {why}; give those of tasks that were drawn at random and kept "
             "from the fit, by gold={task: label, …}"
         )
-    told, labels_told = _told(found)
+    values = found.probabilities.to_numpy(dtype=float)
+    told = found.gold_used & (values.max(-1) > 1 - 1e-6)
     rest = np.flatnonzero(~told)
     contradicted = contradicted_by_all(found.annotations, np.where(use, found.gold, -1))
     if len(contradicted):
         warn(_contradiction_text(contradicted))
     return GoldSample(
-        found.probabilities.to_numpy(dtype=float)[rest],
+        values[rest],
         np.flatnonzero(use[rest]),
         found.gold[rest][use[rest]],
         None if found.inclusion is None else found.inclusion[rest][use[rest]],
-        labels_told,
+        values[told].argmax(-1),
         int((known & found.gold_used).sum()),
         contradicted,
         found.probabilities.index,
@@ -144,9 +145,3 @@ def _contradiction_text(contradicted: pd.DataFrame) -> str:
         f"the gold label contradicts all annotations of {len(contradicted):,} {tasks}: {listing(rows, NAMED, str)}; "
         "look whether the gold label is wrong, or the task misleads the workers"
     )
-
-
-def _told(found: TasksWithGold) -> tuple[np.ndarray, np.ndarray]:
-    """The tasks whose label the fit was told, ``(N,)`` bool, and these labels, ``(U,)``."""
-    told = found.gold_used & (found.probabilities.to_numpy(dtype=float).max(-1) > 1 - 1e-6)
-    return told, found.probabilities.to_numpy(dtype=float)[told].argmax(-1)

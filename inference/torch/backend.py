@@ -62,13 +62,10 @@ def run(
 
 @contextmanager
 def _seeded(seed: int, device: torch.device) -> Iterator[None]:
-    with torch.random.fork_rng(devices=[] if device.type == "cpu" else [device], device_type=_type(device)):
+    kind = "cuda" if device.type == "cpu" else device.type  # what fork_rng takes where there is no device to fork
+    with torch.random.fork_rng(devices=[] if device.type == "cpu" else [device], device_type=kind):
         torch.manual_seed(seed)
         yield
-
-
-def _type(device: torch.device) -> str:
-    return "cuda" if device.type == "cpu" else device.type  # what fork_rng takes where there is no device to fork
 
 
 __all__ = ["ENGINES", "GivenByTorch", "TorchClassifier", "TorchOptions", "engine_of", "make", "prior_of", "run"]

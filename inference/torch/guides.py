@@ -41,7 +41,7 @@ from .dlpack import to_jax, to_torch
 from .problem import Problem
 from .program import REALS, log_posterior_at, many_from_reals, marginal_in_pyro, to_reals
 from .steps import Groups, Stepper, noted, restore, snapshot, went_on
-from .torch_options import TorchOptions, unused_with_optimizer
+from .torch_options import unused_with_optimizer
 
 SCALE = 0.1  # of each normal at the start, as of Pyro's AutoNormal
 CHUNK = 100  # steps between two looks at the progress
@@ -177,9 +177,8 @@ def _descend(
     if options.optimizer is None:
         weights |= {"lr": settings.network_rate, "weight_decay": settings.weight_decay}
     groups: Groups = [{"params": list(guide.parameters()), "lr": settings.learning_rate}, weights]
-    stepper = Stepper(
-        groups, options, partial(torch.optim.Adam, fused=_can_fuse(options)), _schedule(settings.max_iterations)
-    )
+    adam = partial(torch.optim.Adam, fused=options.autocast is not torch.float16)  # not where gradients are scaled
+    stepper = Stepper(groups, options, adam, _schedule(settings.max_iterations))
     losses: list[float] = []
     seed = int(torch.randint(2**31, ()))
     if (found := keep.found(STAGE)) is not None:
@@ -239,11 +238,6 @@ def _put(values: dict[str, Tensor], others: dict[str, Tensor]) -> None:
     with torch.no_grad():
         for name, value in values.items():
             value.copy_(others[name])
-
-
-def _can_fuse(options: TorchOptions) -> bool:
-    """Return whether Adam's step may be one operation instead of a dozen: not where gradients are scaled."""
-    return options.autocast is not torch.float16
 
 
 def _batches(problem: Problem, source: InMemory | None, seed: int, done: int = 0) -> Iterator[Batch]:

@@ -355,7 +355,9 @@ class Switch(Emission):
     def probs(self, worker: Array | None, task: Array) -> Array:
         """The mixed tables: ``(A, K, L)``."""
         share = self.switch(worker, task)[:, None, None]
-        return share * self._common(worker) + (1 - share) * jnp.asarray(self.individual)[worker]
+        common = jnp.asarray(self.common)
+        ours = common if common.ndim == 2 else common[worker]
+        return share * ours + (1 - share) * jnp.asarray(self.individual)[worker]
 
     def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
         """Columns of the mixed tables: ``(A, K)``."""
@@ -371,11 +373,6 @@ class Switch(Emission):
         common = jnp.asarray(self.common)
         ours = common[truth] if common.ndim == 2 else common[worker, truth]
         return share * ours + (1 - share) * jnp.asarray(self.individual)[worker, truth]
-
-    def _common(self, worker: Array | None) -> Array:
-        """The common table, ``(K, L)``, or that of each row's worker, ``(A, K, L)``."""
-        common = jnp.asarray(self.common)
-        return common if common.ndim == 2 else common[worker]
 
 
 def columns_of(table: Array) -> Array:

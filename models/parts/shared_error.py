@@ -90,7 +90,8 @@ class SharedError(Over):
         """Of one annotation, the impression summed out: ``(A, K, L)``."""
         alone = self.emission.probs(worker, task)
         followed = self._followed(worker, len(task))[:, None, None]
-        return (1 - followed) * alone + followed * self._pull_to(alone.shape[-1], self._pull_of(task))
+        pull = self.pull if self.question is None else self.pull[self.question[task]]
+        return (1 - followed) * alone + followed * self._pull_to(alone.shape[-1], pull)
 
     def by_task(self, annotations: Annotations, annotation: Array) -> Array:
         """The sum over the impressions, family by family: ``(N, K)``.
@@ -157,10 +158,6 @@ class SharedError(Over):
         own = jnp.where(weight[:, None] > 0, weight[:, None] * own, 0.0)
         of_task = jax.ops.segment_sum(own, annotations.task, n_tasks, indices_are_sorted=True)
         return _Scores(of_task, pulled + prior)
-
-    def _pull_of(self, task: Array) -> Array:
-        """Probabilities of the impression, ``(K, K)``, or those of each task's question, ``(A, K, K)``."""
-        return self.pull if self.question is None else self.pull[self.question[task]]
 
     def _pull_to(self, n_categories: int, pull: Array) -> Array:
         """Probabilities of the impression among all categories, ``(..., K, L)``: none is other than a class."""

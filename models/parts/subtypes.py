@@ -48,7 +48,7 @@ class Subtypes(Emission):
     def by_task(self, annotations: Annotations, annotation: Array) -> Array:
         """Each task's annotations under each class and subtype, the subtypes summed out: ``(N, K)``."""
         scores = super().by_task(annotations, annotation)
-        return logsumexp(scores + self._log_weights(), axis=-1)
+        return logsumexp(scores + safe_log(self.weights), axis=-1)
 
     def sample(self, key: Array, worker: Array | None, task: Array, truth: Array) -> Array:
         """One annotation a row, ``(A,)``; rows of one task have one subtype."""
@@ -69,9 +69,6 @@ class Subtypes(Emission):
         if self.table.shape[1] == 1:
             return jnp.einsum("km,jml->jkl", self.weights, self.table[:, 0])
         return jnp.einsum("km,jkml->jkl", self.weights, self.table)
-
-    def _log_weights(self) -> Array:
-        return safe_log(self.weights)
 
 
 class ConfusionMixture(Distribution):

@@ -89,7 +89,7 @@ class TaskDifficulty(Emission):
     def _scores(self, annotations: Annotations, annotation: Array) -> Array:
         """Log-probability of each task's level and annotations under each class: ``(Q, N, K)``."""
         scores = self._by_level(lambda emission: emission.by_task(annotations, annotation))
-        return scores + self._log_share()[:, None, None]
+        return scores + safe_log(self.share)[:, None, None]
 
     def _by_level(self, of: Callable[[Emission], Array]) -> Array:
         """A function of the emission at each level, ``(Q, ...)``."""
@@ -99,9 +99,6 @@ class TaskDifficulty(Emission):
 
     def _averaged(self, by_level: Array) -> Array:
         return jnp.einsum("q,q...->...", self.share, by_level)
-
-    def _log_share(self) -> Array:
-        return safe_log(self.share)
 
 
 def hardening(story: Story, *, difficulty_weight: float = WEIGHT) -> Story:

@@ -137,8 +137,7 @@ def density(
         train: let classifiers run in training mode.
     """
     with training() if train else nullcontext():
-        values = handlers.substitute(substitute_fn=site_values(parameters))
-        sites, by_task = run_enumerated(model, annotations, values, key)
+        sites, by_task = run_enumerated(model, annotations, site_values(parameters), key)
     priors = [site for site in sites.values() if site["type"] == "sample"]
     zero = jnp.zeros(())
     scores = scores_of_tasks(model, annotations, sites, by_task)
@@ -163,7 +162,7 @@ def sum_over_tasks(by_task: Array, copies: Array | None) -> Array:
 
 def emission_at(model: Model, parameters: Parameters, annotations: Annotations) -> Emission:
     """Return the emission of the story at ``parameters`` (by site), without the probabilities of its annotations."""
-    _, by_task = run_enumerated(model, annotations, handlers.substitute(substitute_fn=site_values(parameters)), None)
+    _, by_task = run_enumerated(model, annotations, site_values(parameters))
     emission: Emission = by_task["annotation"]["fn"].emission
     return emission
 
@@ -179,10 +178,11 @@ def site_values(parameters: Parameters) -> Callable[[Site], Any]:
 
 
 def run_enumerated(
-    model: Model, annotations: Annotations, values: handlers.substitute, key: Array | None
+    model: Model, annotations: Annotations, value: Callable[[Site], Any], key: Array | None = None
 ) -> tuple[dict[str, Site], dict[str, Site]]:
-    """Sites of the parameters, and sites that score the tasks, of the story run under the handler ``values``."""
-    with handlers.trace() as sites, values, handlers.seed(rng_seed=jax.random.key(0) if key is None else key):
+    """Sites of the parameters, and sites that score the tasks, of the story run with the ``value`` of each site."""
+    given = handlers.substitute(substitute_fn=value)
+    with handlers.trace() as sites, given, handlers.seed(rng_seed=jax.random.key(0) if key is None else key):
         by_task = task_sites(model, annotations)
     return sites, by_task
 
@@ -326,7 +326,7 @@ def scores_of_tasks(
     def of_block(model: Model, values: Parameters, annotations: ShardedAnnotations) -> Array:
         block = annotations.block(jax.lax.axis_index(SHARD))
         with handlers.block():  # samplers and guides around this have seen the sites
-            _, by_task = run_enumerated(model, block, handlers.substitute(substitute_fn=site_values(values)), None)
+            _, by_task = run_enumerated(model, block, site_values(values))
         return sum_scores(by_task, block)
 
     over = jax.shard_map(

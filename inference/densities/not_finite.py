@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpyro import handlers, validation_enabled
+from numpyro import validation_enabled
 
 from ...data import Annotations
 from ...models.parts.truth import CorrelatedTruth
@@ -33,9 +33,7 @@ def not_finite(model: Model, annotations: Annotations, parameters: Parameters) -
         parameters: by site, where the fit starts.
     """
     annotations = jax.tree.map(jnp.asarray, annotations)
-    sites, by_task = run_enumerated(
-        model, annotations, handlers.substitute(substitute_fn=site_values(parameters)), None
-    )
+    sites, by_task = run_enumerated(model, annotations, site_values(parameters))
     names = {"worker": annotations.workers, "task": annotations.tasks, "class": annotations.classes}
     values = {name: (np.asarray(site["value"]), site_dims(site)) for name, site in sites.items() if is_latent(site)}
     for name, what, found, dims in _terms(sites):

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.extend.core import Jaxpr, Var
-from numpyro import handlers
 from numpyro.distributions import biject_to, constraints
 from numpyro.distributions.constraints import Constraint
 from numpyro.distributions.transforms import Transform
@@ -65,7 +64,7 @@ class ParameterSpec(NamedTuple):
 
 def parameter_spec(model: Model, annotations: Annotations) -> ParameterSpec:
     """Run the story once and look at its sites; inside a compiled function nothing of it is computed."""
-    sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=placeholder), None)
+    sites, _ = run_enumerated(model, annotations, placeholder)
     return _spec_of(sites)
 
 
@@ -104,7 +103,7 @@ def _spec_of(sites: Mapping[str, Site]) -> ParameterSpec:
 
 def parameter_sites(model: Model, annotations: Annotations) -> dict[str, Site]:
     """The sites of the story's parameters, which hold placeholders for values: for their supports and names."""
-    sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=placeholder), None)
+    sites, _ = run_enumerated(model, annotations, placeholder)
     return {name: site for name, site in sites.items() if is_latent(site)}
 
 
@@ -164,7 +163,7 @@ def fitting_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str,
                 sampled.append(site["name"])
             return placeholder(site)
 
-        sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=value), None)
+        sites, _ = run_enumerated(model, annotations, value)
         spec = _spec_of(sites)
         named = {*spec.dims, *(name for name, site in sites.items() if site["type"] == "deterministic")}
         _check_names(named.union(sampled), {name for name, site in sites.items() if site["type"] == "plate"})
@@ -281,7 +280,7 @@ def _place(kind: type, name: str) -> int:
 
 def _emission(model: Model, annotations: Annotations) -> Emission:
     """The story's emission at parameters drawn from its prior."""
-    _, by_task = run_enumerated(model, annotations, handlers.substitute(substitute_fn=_drawn), None)
+    _, by_task = run_enumerated(model, annotations, _drawn)
     return by_task["annotation"]["fn"].emission
 
 
@@ -307,7 +306,7 @@ def site_roles(model: Model, annotations: Annotations) -> dict[str, str]:
     roles: dict[str, str] = {}
 
     def look() -> None:
-        sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=placeholder), None)
+        sites, _ = run_enumerated(model, annotations, placeholder)
         given = {name: site.get("infer", {}).get("role") for name, site in sites.items()}
         roles.update({name: role for name, role in given.items() if role is not None})
 
@@ -317,7 +316,7 @@ def site_roles(model: Model, annotations: Annotations) -> dict[str, str]:
 
 def derived(model: Model, parameters: Parameters, annotations: Annotations) -> tuple[Parameters, Dims]:
     """The story's derived quantities at ``parameters`` (:func:`crowdppl.derived`), and their dimensions' names."""
-    sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=site_values(parameters)), None)
+    sites, _ = run_enumerated(model, annotations, site_values(parameters))
     found = {name: site for name, site in sites.items() if site["type"] == "deterministic"}
     return {name: site["value"] for name, site in found.items()}, {
         name: site_dims(site) for name, site in found.items()
@@ -347,7 +346,7 @@ def start_and_spec(model: Model, annotations: Annotations, key: Array) -> tuple[
             return site["infer"]["start"](site["kwargs"]["rng_key"])
         return placeholder(site) if is_table(site) else _in_order(_median(site), site, annotations)
 
-    sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=value), key)
+    sites, _ = run_enumerated(model, annotations, value, key)
     running = {name: jnp.asarray(site["value"]["value"]) for name, site in sites.items() if site["type"] == "mutable"}
     spec = _spec_of(sites)
     return {name: jnp.asarray(sites[name]["value"]) for name in spec.dims} | running, spec

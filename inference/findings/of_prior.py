@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpyro import handlers
 
 from ...data import Annotations
 from ...data.description import count_text
@@ -216,8 +215,7 @@ def _row_priors(fitted: Fitted) -> tuple[list[tuple[Array, Array]], Array]:
     ``(J, K, L)``, or ``(J, L)`` of a site that is one row, at the fit's first draw.
     """
     parameters = {name: jnp.asarray(value)[0, 0] for name, value in fitted.draws.items()} | fitted.fixed
-    values = handlers.substitute(substitute_fn=site_values(parameters))
-    sites, by_task = run_enumerated(fitted.model, fitted.annotations, values, None)
+    sites, by_task = run_enumerated(fitted.model, fitted.annotations, site_values(parameters))
     confusions = by_task["annotation"]["fn"].emission.confusions(fitted.annotations)
     of_rows = [site for site in sites.values() if site["type"] == "sample" and is_table(site)]
     shapes = (confusions.shape, confusions[:, 0].shape)
@@ -267,8 +265,7 @@ def _accuracies(fitted: Fitted, keys: Array) -> Array:
             concentration = jnp.broadcast_to(dirichlet_of(site["fn"]).concentration, site["fn"].shape())
             return quick_rows(jax.random.fold_in(of_tables, crc32(site["name"].encode())), concentration)
 
-        values = handlers.substitute(substitute_fn=value)
-        _, by_task = run_enumerated(fitted.model, fitted.annotations, values, of_others)
+        _, by_task = run_enumerated(fitted.model, fitted.annotations, value, of_others)
         confusions = by_task["annotation"]["fn"].emission.confusions(fitted.annotations)
         return jnp.diagonal(confusions, axis1=-2, axis2=-1).mean(-1)
 

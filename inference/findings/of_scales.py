@@ -16,7 +16,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpyro import handlers
 from numpyro.distributions import constraints
 
 from ...models.parts.contract import is_promised
@@ -100,7 +99,7 @@ def _priors(fitted: Fitted, parameters: Parameters | None) -> dict[str, Prior]:
     """Of each site that has one, with its moments; without ``parameters`` where EM starts."""
     model, annotations = fitted.model, fitted.annotations
     at = starting_point(model, annotations, jax.random.key(0)) if parameters is None else parameters
-    sites, _ = run_enumerated(model, annotations, handlers.substitute(substitute_fn=site_values(at)), None)
+    sites, _ = run_enumerated(model, annotations, site_values(at))
     found: dict[str, Prior] = {}
     for name, site in sites.items():
         if is_latent(site) and site["type"] == "sample":

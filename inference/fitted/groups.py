@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jax import Array
-from numpyro import handlers
 
 from ...data import AnnotationError, Annotations
 from ...data.description import count_text
@@ -71,8 +70,7 @@ def weights_prior(fitted: Fitted) -> str | None:
 def _concentrations(fitted: Fitted) -> dict[str, Array]:
     """Of sites that are weights of groups the concentrations, at the fit's first draw."""
     parameters = {name: jnp.asarray(value)[0, 0] for name, value in fitted.draws.items()} | fitted.fixed
-    values = handlers.substitute(substitute_fn=site_values(parameters))
-    sites, _ = run_enumerated(fitted.model, fitted.annotations, values, None)
+    sites, _ = run_enumerated(fitted.model, fitted.annotations, site_values(parameters))
     return {
         name: dirichlet_of(site["fn"]).concentration
         for name, site in sites.items()

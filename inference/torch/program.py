@@ -23,7 +23,6 @@ import numpy as np
 import pyro
 import torch
 from jax import Array
-from numpyro import handlers
 from numpyro.distributions import biject_to
 from numpyro.distributions import constraints as in_jax
 from numpyro.distributions.transforms import Transform
@@ -461,7 +460,7 @@ def scores(model: Model, annotations: Annotations, values: Parameters, log_prior
         label: other annotations to score than those of the data; or None.
     """
     data = annotations if log_prior is None else annotations.replace(prior=log_prior)
-    sites, by_task = _at(model, data, values)
+    sites, by_task = _sites(model, data, site_values(values))
     sampled = {name: site for name, site in sites.items() if site["type"] == "sample"}
     densities = {name: site["fn"].log_prob(site["value"]).astype(float) for name, site in sampled.items()}
     at = {name: site["value"] for name, site in by_task.items()} | ({} if label is None else {"annotation": label})
@@ -473,11 +472,13 @@ def scores(model: Model, annotations: Annotations, values: Parameters, log_prior
     )
 
 
-def _at(model: Model, annotations: Annotations, values: Parameters) -> tuple[dict[str, Site], dict[str, Site]]:
-    """The story's sites at its parameters; where annotations are to be drawn, any stand for them."""
+def _sites(
+    model: Model, annotations: Annotations, value: Callable[[Site], Any]
+) -> tuple[dict[str, Site], dict[str, Site]]:
+    """The story's sites as of :func:`.run_enumerated`; where annotations are to be drawn, any stand for them."""
     if annotations.label is None:
         annotations = annotations.replace(label=jnp.zeros(annotations.n_rows, jnp.int32))
-    return run_enumerated(model, annotations, handlers.substitute(substitute_fn=site_values(values)), None)
+    return run_enumerated(model, annotations, value)
 
 
 class Parameter(TorchDistribution):
@@ -533,10 +534,7 @@ def _drawn(model: Model, annotations: Annotations, before: Parameters, keys: Arr
                 found.append(site["fn"].sample(key))
             return before.get(site["name"], placeholder(site))
 
-        data = annotations
-        if data.label is None:
-            data = data.replace(label=jnp.zeros(data.n_rows, jnp.int32))
-        run_enumerated(model, data, handlers.substitute(substitute_fn=value), None)
+        _sites(model, annotations, value)
         return found[0]
 
     return jax.vmap(draw)(before, keys)
@@ -623,7 +621,7 @@ def _annotated(
     model: Model, annotations: Annotations, values: Parameters, truth: Array, keys: Array, *, mapped: bool
 ) -> Array:
     def draw(values: Parameters, key: Array, truth: Array) -> Array:
-        emission = _at(model, annotations, values)[1]["annotation"]["fn"].emission
+        emission = _sites(model, annotations, site_values(values))[1]["annotation"]["fn"].emission
         return emission.sample(key, annotations.worker, annotations.task, truth[annotations.task])
 
     return jax.vmap(draw, in_axes=(0 if mapped else None, 0, 0))(values, keys, truth)
@@ -656,11 +654,7 @@ def _find_latents(model: Model, annotations: Annotations) -> tuple[Latent, ...]:
     found: list[Latent] = []
 
     def look() -> None:
-        values = handlers.substitute(substitute_fn=placeholder)
-        data = annotations
-        if data.label is None:
-            data = data.replace(label=jnp.zeros(data.n_rows, jnp.int32))
-        sites, _ = run_enumerated(model, data, values, None)
+        sites, _ = _sites(model, annotations, placeholder)
         for name, site in sites.items():
             if site["type"] == "mutable":
                 raise StoryError(

@@ -195,7 +195,6 @@ def _rows(
         shuffled = [sensitivity(values, component[rng.permutation(len(component))]) for _ in range(SHUFFLES)]
         found[name] = 2 * np.mean(shuffled, axis=0)
     of = pd.Index(names, dtype=object)
-    of = pd.Index(names, dtype=object)
     index = pd.MultiIndex.from_arrays([[quantity] * len(names), of], names=["quantity", "of"])
     return pd.DataFrame(found, index=index)
 

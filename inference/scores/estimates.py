@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError
+from ...data.arrays import cross_counts
 from ...data.description import count_text
 from ...data.errors import check_name, look_up, warn
 from ...data.id_text import listing
@@ -272,7 +273,7 @@ def _rogan_gladen(sample: GoldSample, interval: float, seed: int) -> Shares:
             "inclusion probabilities of their own; take method='ppi' or 'classical'"
         )
     k = len(sample.classes)
-    counts = error_rates(sample.gold, sample.label[sample.at], k)
+    counts = cross_counts((k, k), sample.gold, sample.label[sample.at])
     if (missing := np.flatnonzero(counts.sum(-1) == 0)).size:
         raise AnnotationError(
             f"no gold label is of class {sample.classes[missing[0]]!r}: method='rogan_gladen' needs the labels' error "
@@ -323,12 +324,7 @@ def _table(sample: GoldSample, found: Shares) -> pd.DataFrame:
     low, high = found.estimate - found.below, found.estimate + found.above
     without = _with_told(sample, Shares(sample.properties()[1].mean(0), *np.zeros((2, len(low))))).estimate
     columns = {"estimate": found.estimate, "low": low, "high": high, "without_gold": without}
-    frame = pd.DataFrame({name: np.clip(np.roll(values, 1), 0.0, 1.0) for name, values in columns.items()})
-    quantity = ["accuracy", *["prevalence"] * len(sample.classes)]
-    frame.index = pd.MultiIndex.from_arrays(
-        [quantity, pd.Index(["labels", *sample.classes], dtype=object)], names=["quantity", "of"]
-    )
-    return frame
+    return sample.figures({name: np.clip(values, 0.0, 1.0) for name, values in columns.items()})
 
 
 def _few_text(found: Estimate, sample: GoldSample) -> str:
@@ -353,13 +349,6 @@ def _text(row: pd.Series) -> str:
 
 def _bounds(row: pd.Series) -> str:
     return f"{100 * row['low']:.1f}–{100 * row['high']:.1f} %"
-
-
-def error_rates(gold: np.ndarray, label: np.ndarray, n_classes: int) -> np.ndarray:
-    """Counts of the gold tasks by class and label, ``(K, K)``."""
-    counts = np.zeros((n_classes, n_classes))
-    np.add.at(counts, (gold, label), 1)
-    return counts
 
 
 def solved(rates: np.ndarray, shares: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from ...data.description import count_text
 from ...data.errors import real_number, warn
@@ -108,16 +109,12 @@ def gold_needed(source: Any, width: float = 0.05, *, gold: Any = None, interval:
         warn(f"a pilot of {count_text(pilot, 'gold label')} says little of how many are needed; 50 say enough")
     columns = range(len(sample.classes) + 1)  # of the properties
     assumed = [_of_pilot(sample, q, interval) if pilot else _of_probabilities(sample, q) for q in columns]
-    rows: dict[str, list[float]] = {
+    rows: dict[str, ArrayLike] = {
         "n_gold": [_fewest(one, width, interval) for one in assumed],
         "expected": [one.share for one in assumed],
         "width_now": [one.width(pilot, interval) if pilot else np.nan for one in assumed],
     }
-    table = pd.DataFrame({name: np.roll(values, 1) for name, values in rows.items()})
-    quantity = ["accuracy", *["prevalence"] * len(sample.classes)]
-    table.index = pd.MultiIndex.from_arrays(
-        [quantity, pd.Index(["labels", *sample.classes], dtype=object)], names=["quantity", "of"]
-    )
+    table = sample.figures(rows)
     at_most = _fewest(_alone(0.5, n_tasks), width, interval)
     return GoldNeeded(int(table["n_gold"].max()), table, at_most, width, interval, n_tasks, pilot)
 

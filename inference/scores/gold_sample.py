@@ -1,10 +1,12 @@
 """A sample of tasks with gold labels, what the fit was told of others, and gold labels that all workers contradict."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from ...data import AnnotationError, Annotations
 from ...data.errors import warn
@@ -68,6 +70,13 @@ class GoldSample:
         k = len(self.classes)
         y = np.column_stack([np.eye(k)[self.gold], self.right])
         return y, np.column_stack([self.probabilities, self.probabilities.max(-1)])
+
+    def figures(self, columns: Mapping[str, ArrayLike]) -> pd.DataFrame:
+        """Numbers of these properties, ``(K + 1,)`` by column, as a frame with those of the accuracy first."""
+        frame = pd.DataFrame({name: np.roll(values, 1) for name, values in columns.items()})
+        quantity = ["accuracy", *["prevalence"] * len(self.classes)]
+        of = pd.Index(["labels", *self.classes], dtype=object)
+        return frame.set_axis(pd.MultiIndex.from_arrays([quantity, of], names=["quantity", "of"]))
 
 
 def gold_sample(source: Any, gold: Any = None, *, needed: bool = True) -> GoldSample:

@@ -13,7 +13,7 @@ from ...data.description import count_text
 from ...data.errors import look_up, warn, whole_number
 from .against_gold import GoldTasks, against_gold, with_gold
 from .gold_sample import FEW
-from .label_scores import SMALLEST, scores_of, standard_error
+from .label_scores import SMALLEST, log_scores, scores_of, standard_error
 
 LEAST = 10  # gold labels without which nothing can be held out
 BOUNDS = (0.02, 200.0)  # of the temperature
@@ -113,7 +113,7 @@ def calibrate_labels(
         warn(f"{n} gold labels are few to calibrate by method={method!r}; {enough} or more are advised")
     held_out = replace(found, probabilities=_cross_fitted(found, learn, folds, seed))
     scores = pd.DataFrame([scores_of(found), scores_of(held_out)], index=pd.Index(["as fitted", "calibrated"]))
-    difference = _log(held_out) - _log(found)
+    difference = log_scores(held_out) - log_scores(found)
     everything = with_gold(source, gold)
     values = everything.probabilities.to_numpy(dtype=float)
     calibrated = np.where(everything.gold_used[:, None], values, learn(found.probabilities, found.gold)(values))
@@ -173,7 +173,3 @@ def _cross_fitted(
         others = np.delete(np.arange(n), part)
         calibrated[part] = learn(found.probabilities[others], found.gold[others])(found.probabilities[part])
     return calibrated
-
-
-def _log(found: GoldTasks) -> np.ndarray:
-    return np.log(np.maximum(found.gold_probability, SMALLEST))

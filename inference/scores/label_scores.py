@@ -153,11 +153,16 @@ def _means(scores: Mapping[str, float | np.ndarray]) -> dict[str, float]:
     return row
 
 
+def log_scores(found: GoldTasks) -> np.ndarray:
+    """The logarithm of the probability of each task's gold label, ``(n,)``."""
+    return np.log(np.maximum(found.gold_probability, SMALLEST))
+
+
 def scores_of(found: GoldTasks) -> dict[str, float | int]:
     """The scores of :func:`score` by name."""
-    log = np.log(np.maximum(found.gold_probability, SMALLEST))
     is_gold = np.arange(len(found.classes)) == found.gold[:, None]
-    each = {"accuracy": found.right, "log_score": log, "brier": ((found.probabilities - is_gold) ** 2).sum(-1)}
+    brier = ((found.probabilities - is_gold) ** 2).sum(-1)
+    each = {"accuracy": found.right, "log_score": log_scores(found), "brier": brier}
     row: dict[str, float | int] = {"tasks": len(found.gold), "gold_used": found.gold_used}
     row |= _means(each)
     row["ece"] = calibration_error(found)

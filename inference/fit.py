@@ -240,13 +240,7 @@ def fit(
 
 
 def _with_quality(annotations: Any, quality: str) -> Any:
-    """Return the annotations with workers as the option ``quality`` has them.
-
-    Raises:
-        UnknownNameError: there is no such quality.
-        ValueError: the annotations stay on the disk, where they have no questions.
-        AnnotationError: there is one question, or no worker is named.
-    """
+    """Return the annotations with workers as the option ``quality`` has them."""
     if check_name("quality", quality, QUALITIES) == "shared":
         return annotations
     if not isinstance(annotations, Annotations):

@@ -257,12 +257,7 @@ def _refuse_unused_by_files(settings: EMSettings | SVISettings, step: str) -> No
 
 
 def _with_learned(model: Model, data: Annotations, dims: Dims, seed: int, names: tuple[str, ...]) -> Model:
-    """Return the model with some hyperparameters learned from a fit by EM, without a network, on one device.
-
-    Raises:
-        StoryError: as of :func:`.learned_prior`.
-        ValueError: several processes fit together.
-    """
+    """Return the model with some hyperparameters learned from a fit by EM, without a network, on one device."""
     if jax.process_count() > 1:
         raise ValueError(f"{names[0]}='learned': several processes fit together; give a number")
     plain = {name: value for name, value in model.hyperparameters.items() if name != "truth_prior"}
@@ -280,12 +275,7 @@ def _checkpoints(
     options: Mapping[str, Any],
     mesh: Mesh | None,
 ) -> Checkpoints:
-    """The checkpoints of a fit of a model to the data.
-
-    Raises:
-        StorageError: as of :func:`.checkpoints.opened`.
-        ValueError: several processes fit together.
-    """
+    """The checkpoints of a fit of a model to the data."""
     if keeping.folder is None:
         return opened(keeping, {}, interrupts=True)
     if jax.process_count() > 1:
@@ -398,11 +388,7 @@ def labels_by_one_coin(annotations: Annotations) -> np.ndarray:
 
 
 def _with_tables(model: Model, given: Mapping[str, Any]) -> Model:
-    """The model with some of its hyperparameters given anew, all of them tables.
-
-    Raises:
-        ValueError: one is no hyperparameter of the fit that is a table.
-    """
+    """The model with some of its hyperparameters given anew, all of them tables."""
     known = [name for name, value in model.hyperparameters.items() if np.ndim(value)]
     for name in given:
         if name not in known:
@@ -418,11 +404,7 @@ def _with_tables(model: Model, given: Mapping[str, Any]) -> Model:
 
 
 def _with_new_families(model: Model, annotations: Annotations, *, found: bool) -> Model:
-    """Return the model whose new workers have families, each their own, with a warning, where families were found.
-
-    Raises:
-        StoryError: families were given, and lack a new worker, with how to give it.
-    """
+    """Return the model whose new workers have families, each their own, with a warning, where families were found."""
     families = model.hyperparameters.get("worker_families")
     lacking = [] if families is None else without_family(families, annotations)
     if not lacking:
@@ -498,11 +480,7 @@ def _of_torch(fitted: Fitted) -> bool:
 
 
 def _torch_backend() -> Any:
-    """Return the module of engines that use PyTorch and Pyro.
-
-    Raises:
-        ImportError: PyTorch or Pyro is not installed.
-    """
+    """Return the module of engines that use PyTorch and Pyro."""
     try:
         from .torch import backend
     except ImportError as error:

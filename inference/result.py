@@ -585,8 +585,8 @@ def load_fit(path: str | PathLike, *, story: Any = None, classifier: Any = None)
             weights are read.
 
     Raises:
-        StorageError: where there is no fit, it was written by a newer crowdppl, its story or its classifier's network
-            is not known, or the network given has other weights.
+        StorageError: where there is no fit, a file is not as it was written, it was written by a newer crowdppl, its
+            story or its classifier's network is not known, or the network given has other weights.
     """
     found = read(path, story=story, classifier=classifier)
     if found.is_average:

@@ -112,11 +112,7 @@ def label_then_train(
 
 
 def _checked_options(label_options: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
-    """The options of what labels.
-
-    Raises:
-        ValueError: they are no mapping, or a rule has no such option.
-    """
+    """The options of what labels."""
     if label_options is None:
         return {}
     if not isinstance(label_options, Mapping):
@@ -235,11 +231,7 @@ def _together(each: Mapping[str, SelfTraining]) -> SelfTraining:
 
 
 def _in_memory(data: Any, *, tell: bool) -> Annotations:
-    """Return annotations, or what a path, a table or records have.
-
-    Raises:
-        AnnotationError: these are none in memory.
-    """
+    """Return annotations, or what a path, a table or records have."""
     found = read_if_needed(data, tell=tell)
     if not isinstance(found, Annotations):
         raise AnnotationError(

@@ -183,11 +183,7 @@ def _clarity(probs: Array, annotations: Annotations) -> Array:
 
 
 def _check_shares(votes: np.ndarray) -> None:
-    """Refuse what is no share of the classes.
-
-    Raises:
-        StoryError: with the task at fault.
-    """
+    """Refuse what is no share of the classes."""
     wrong = ~((votes >= 0).all(-1) & (np.abs(votes.sum(-1) - 1) < 1e-3))  # not a number is neither
     if wrong.any():
         task = int(np.flatnonzero(wrong)[0])

@@ -225,9 +225,5 @@ def score_factor(
 
 
 def _correlation(name: str, value: float) -> float | Array:
-    """The number itself where it is a correlation.
-
-    Raises:
-        StoryError: it is not between −1 and 1.
-    """
+    """The number itself where it is a correlation."""
     return value if isinstance(value, Array) else real_number(name, value, above=-1, below=1, error=StoryError)

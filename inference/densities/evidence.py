@@ -109,11 +109,7 @@ def with_truth_prior(
 
 
 def _check_prior(truth_prior: object, annotations: Annotations) -> None:
-    """Refuse what is no prior, and a function whose values are no log-probabilities of the classes.
-
-    Raises:
-        StoryError: with what it is, or returns, and what is needed.
-    """
+    """Refuse what is no prior, and a function whose values are no log-probabilities of the classes."""
     if isinstance(truth_prior, FixedPrevalence):
         truth_prior.by_class(annotations)
     if truth_prior is None or isinstance(truth_prior, ClassPrior):

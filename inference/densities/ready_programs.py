@@ -147,11 +147,7 @@ def _setting(name: str) -> Any:
 
 
 def _prepare(folder: Path) -> None:
-    """Make the folder, and delete programs in it that were not written to their end.
-
-    Raises:
-        OSError: it cannot be made or written, or its disk is full.
-    """
+    """Make the folder, and delete programs in it that were not written to their end."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # whoever can write there can make us run their programs
     if free_bytes(folder) < ROOM:
         raise OSError(f"less than {ROOM // 2**20} MiB are free")

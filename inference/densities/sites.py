@@ -69,11 +69,7 @@ def parameter_spec(model: Model, annotations: Annotations) -> ParameterSpec:
 
 
 def _spec_of(sites: Mapping[str, Site]) -> ParameterSpec:
-    """Return the parameters' spec that the sites of one run show.
-
-    Raises:
-        StoryError: a parameter is discrete.
-    """
+    """Return the parameters' spec that the sites of one run show."""
     tables, bijections, weights, dims, without_posterior = [], {}, [], {}, []
     has_factors = False
     for name, site in sites.items():

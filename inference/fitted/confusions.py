@@ -144,11 +144,7 @@ def new_worker_confusions(
 
 
 def _check_story(fitted: Fitted) -> None:
-    """Check that no parameter is a worker's own.
-
-    Raises:
-        ValueError: one is, or the workers of the fit have no features.
-    """
+    """Check that no parameter is a worker's own."""
     own = [name for name, dims in fitted.dims.items() if "worker" in dims]
     if not own and fitted.data.worker_features is not None:
         return

@@ -147,11 +147,7 @@ def expected_scores(probabilities: pd.DataFrame, kind: Kind, interval: float = I
 
 
 def _of_ordered_questions(probabilities: pd.DataFrame, kind: Kind, interval: float) -> pd.DataFrame:
-    """Return the expected scores of the units of ordered questions, in their order, by the classes of each question.
-
-    Raises:
-        AnnotationError: no question has ordered classes.
-    """
+    """Return the expected scores of the units of ordered questions, in their order, by the classes of each question."""
     question, names = pd.factorize(probabilities.index.get_level_values(QUESTION))
     parts = []
     for place in range(len(names)):

@@ -268,11 +268,7 @@ def _better(score: np.ndarray, tie: float) -> np.ndarray:
 
 
 def _scored(fit: Posterior) -> list[tuple[ItemDraws, Fitted, float]]:
-    """The stories that give items scores and have weight, each with its draws and with it.
-
-    Raises:
-        AnnotationError: there is none.
-    """
+    """The stories that give items scores and have weight, each with its draws and with it."""
     if fit.annotations.sides is None:
         raise AnnotationError(
             "these annotations are no comparisons, and have no items to rank; cp.Annotations.from_comparisons makes "

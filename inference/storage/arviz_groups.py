@@ -170,26 +170,7 @@ def to_groups(
     uncertainty: bool = False,
     seed: int = 0,
 ) -> dict[str, NamedArrays]:
-    """A fit's groups, ArviZ's and :data:`FIT_GROUP`: see :meth:`crowdppl.Fit.to_idata`.
-
-    Args:
-        fitted: the story at its draws.
-        log_likelihood: the unit, ``"task"`` or ``"annotation"``, of log-likelihood and predictive draws; None for no
-            log-likelihood.
-        derived: whether `posterior` has what the story derives from its parameters. None, as of the next two: where
-            that is no more than :data:`AFFORDABLE` numbers.
-        truth_probability: whether `posterior` has the label probabilities in each draw.
-        posterior_predictive: whether to replicate the annotations in each draw; by default not at a point.
-        prior: number of draws from the prior; 0 for none; by default :data:`PRIOR_DRAWS`, and none at a point or of a
-            story that takes something from the annotations.
-        uncertainty: whether a point comes with draws around it.
-        seed: of what is drawn.
-
-    Raises:
-        UnknownNameError: `log_likelihood` is none of these.
-        AnnotationError: predictive draws by annotation are asked for that cannot be (:func:`.predicted`).
-        StoryError: draws from the prior are asked for that the story does not have.
-    """
+    """A fit's groups, ArviZ's and :data:`FIT_GROUP`; options and errors are those of :meth:`crowdppl.Fit.to_idata`."""
     has_draws, fitted = fitted.has_draws, fitted.with_uncertainty if uncertainty else fitted
     annotations, outcome = fitted.annotations, fitted.outcome
     unit: Unit = "annotation" if _named_unit(log_likelihood) == "annotation" else "task"

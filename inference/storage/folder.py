@@ -36,15 +36,7 @@ from .stored_parts import read_rule, read_story
 
 
 def save(fit: Posterior, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a fit, with all the fits of an average, to the folder ``path``, whole or not at all.
-
-    Args:
-        overwrite: replace a folder that has something in it.
-
-    Raises:
-        StorageError: where the folder cannot be written, or a hyperparameter is of a kind that JSON cannot hold.
-        AnnotationError: for ids of a type that JSON cannot bring back.
-    """
+    """Write a fit, with all the fits of an average, to the folder ``path``: see :meth:`crowdppl.Fit.save`."""
     sources: Mapping[str, Fitted | ByRule] = fit.members if fit.rule is None else {fit.rule.name: fit.rule}
     weights = [float(fit.weights[name]) for name in sources] if fit.rule is None else [1.0]
     about: dict[str, Any] = {
@@ -89,11 +81,7 @@ def _about(source: Fitted | ByRule) -> dict[str, Any]:
 
 
 def _write_arrays(source: Fitted | ByRule, weights: list[str], folder: Path, number: int) -> None:
-    """Write a part's netCDF file, and its weights where there are any.
-
-    Raises:
-        AnnotationError: an id is no text that a file can hold.
-    """
+    """Write a part's netCDF file, and its weights where there are any."""
     if isinstance(source, ByRule):
         groups, values = _groups_of_rule(source), source.weights
     else:
@@ -126,19 +114,7 @@ def read(
     story: Story | Mapping[str, Story] | None = None,
     classifier: Network | Classifier | Any | None = None,
 ) -> Posterior:
-    """Read what :func:`save` wrote: see :func:`crowdppl.load_fit`.
-
-    Args:
-        path: of the folder.
-        story: the function, where the story is not one of crowdppl's own; of an average such functions by name of the
-            fit.
-        classifier: the module or function, where the classifier is not one of crowdppl's own, or is a torch module; its
-            weights are read.
-
-    Raises:
-        StorageError: where there is no fit, a file is not as it was written, it was written by a newer crowdppl, its
-            story or its classifier's network is not known, or the network given has other weights.
-    """
+    """Read what :func:`save` wrote; arguments and errors are those of :func:`crowdppl.load_fit`."""
     folder = given_path(path, StorageError)
     _refuse_unsaved(folder)
     manifest = read_manifest(folder)
@@ -183,11 +159,7 @@ def _own_stories(given: Any, names: list[str], folder: Path) -> Mapping[str, Any
 
 
 def _refuse_unsaved(folder: Path) -> None:
-    """Refuse checkpoints, and what a streamed fit left, which are no saved fit.
-
-    Raises:
-        StorageError: with how to read it.
-    """
+    """Refuse checkpoints, and what a streamed fit left, which are no saved fit."""
     if (folder / MANIFEST).exists():
         return
     if (folder / STATE).is_file():

@@ -207,11 +207,7 @@ def _write_chunks(fit: Posterior, files: Files, path: Path, *, overwrite: bool) 
 
 
 def _rows(fit: Posterior, question: str | None) -> list[tuple[Any, Any, float]]:
-    """Task, label and its probability, as JSON knows them; where there are several questions, those of one.
-
-    Raises:
-        AnnotationError: there are several, and none of them is named.
-    """
+    """Task, label and its probability, as JSON knows them; where there are several questions, those of one."""
     labels, units = fit.labels, fit.annotations.tasks
     rows: list[Any] = list(zip(units, labels["label"].tolist(), labels["probability"], strict=True))
     if asked := questions_of(units):

@@ -122,11 +122,7 @@ def _story(about: Mapping[str, Any], given: Story | None) -> Story:
 
 
 def _outcome(about: Mapping[str, Any], groups: Mapping[str, Arrays], folder: Path, number: int) -> Outcome:
-    """Return the engine's outcome, with one number of chains and draws for all parameters.
-
-    Raises:
-        StorageError: a variable is missing, not finite, or of other numbers of chains and draws.
-    """
+    """Return the engine's outcome, with one number of chains and draws for all parameters."""
     posterior, found = groups.get("posterior", {}), groups.get(FIT_GROUP, {})
     names = about["draws"]
     held = [name for name in about["fixed"] if name not in about["weights"]]
@@ -155,11 +151,7 @@ def _outcome(about: Mapping[str, Any], groups: Mapping[str, Arrays], folder: Pat
 
 
 def _check_lengths(dims: Mapping[str, Any], outcome: Outcome, annotations: Annotations, folder: Path) -> None:
-    """Refuse draws whose dimensions are not as long as there are ids of them.
-
-    Raises:
-        StorageError: with the parameter and the dimension.
-    """
+    """Refuse draws whose dimensions are not as long as there are ids of them."""
     k = annotations.n_classes
     lengths = {
         "task": annotations.n_tasks,
@@ -203,11 +195,7 @@ def _hyperparameters(
 def _check_parameters(
     model: Model, annotations: Annotations, saved: dict[str, Any], outcome: Outcome, folder: Path
 ) -> None:
-    """Refuse a story that has other parameters than those that were saved, or of other sizes.
-
-    Raises:
-        StorageError: with the parameters that differ.
-    """
+    """Refuse a story that has other parameters than those that were saved, or of other sizes."""
     name, data = model.story.__name__, annotations.replace(gold=None, seconds=None, when=None)
     shapes: dict[str, tuple[int, ...]] = {}
     try:
@@ -244,11 +232,7 @@ def _truth_prior(
 def _restored_prior(
     saved: Mapping[str, Any], classifier: Any, weights: Mapping[str, np.ndarray], annotations: Annotations, folder: Path
 ) -> Any:
-    """A prior of the truth, or a classifier, with the weights that a folder has of it.
-
-    Raises:
-        StorageError: its network is not known, or is larger than the weights that there are.
-    """
+    """A prior of the truth, or a classifier, with the weights that a folder has of it."""
     total = sum(value.size for value in weights.values())
     hidden = saved.get("hidden", ())
     units = sum(hidden) + sum(a * b for a, b in pairwise(hidden))  # a network of them has at least as many weights

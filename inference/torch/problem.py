@@ -163,11 +163,7 @@ def make(model: Model, data: Annotations, method: str, options: Mapping[str, Any
 
 
 def _check_network(classifier: Classifier, method: str) -> None:
-    """Refuse a network of JAX's that Pyro's engines would not train as it asks for.
-
-    Raises:
-        StoryError: its weights have no prior, or units are to be switched off in training.
-    """
+    """Refuse a network of JAX's that Pyro's engines would not train as it asks for."""
     drops = isinstance(classifier.network, str) and classifier.dropout > 0 and method == "svi"
     if classifier.is_network and (not classifier.has_posterior or drops):
         lacks = "switches units off in training" if classifier.has_posterior else "has weights without a prior"

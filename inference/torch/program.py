@@ -273,11 +273,7 @@ def _model_of(story: str | Story | Model, hyperparameters: dict[str, Any]) -> Mo
 
 
 def _with_prior_of_torch(model: Model) -> Model:
-    """The model whose truth prior is read as log-probabilities from ``annotations.prior``.
-
-    Raises:
-        StoryError: it has another truth prior.
-    """
+    """The model whose truth prior is read as log-probabilities from ``annotations.prior``."""
     prior = model.hyperparameters.get("truth_prior")
     if prior is not None and not isinstance(prior, GivenByTorch):
         raise StoryError(

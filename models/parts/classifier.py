@@ -433,11 +433,7 @@ def _wide(value: Array) -> Array:
 
 
 def _called(network: Callable[[Array], Array], x: Array) -> Array:
-    """Return the network's logits.
-
-    Raises:
-        StoryError: it does not take features of this shape.
-    """
+    """Return the network's logits."""
     try:
         return network(x)
     except (TypeError, ValueError) as error:

@@ -98,11 +98,7 @@ def pooling(story: Story) -> Story:
 
 
 def _shared(annotations: Annotations) -> np.ndarray:
-    """The position of each pair's worker on all questions, ``(J,)``.
-
-    Raises:
-        StoryError: the workers are not these pairs.
-    """
+    """The position of each pair's worker on all questions, ``(J,)``."""
     pairs = annotations.workers
     if not isinstance(pairs, Units) or SHARED not in pairs.questions or annotations.population is not None:
         raise StoryError(

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -28,7 +28,7 @@ from .parts.abstaining import Abstaining
 from .parts.bradley_terry import BradleyTerry
 from .parts.classifier import Classifier
 from .parts.confusion_logits import AddedLogits, NetworkLogits
-from .parts.contract import StoryError, promised
+from .parts.contract import Story, StoryError, promised
 from .parts.correct import Correct
 from .parts.correlated_questions import CorrelatedQuestions
 from .parts.derived import derived
@@ -50,8 +50,6 @@ from .two_coin import two_coin
 from .worker_clusters import worker_clusters
 
 use_handlers_of_threads()
-
-Story = Callable[..., None]
 
 STORIES: dict[str, Story] = {
     story.__name__: story

@@ -370,13 +370,8 @@ def said_of(path: Path) -> dict[str, Any]:
     Raises:
         StorageError: it is damaged.
     """
-    try:
-        _refuse_compressed(path)
-        with np.load(path, allow_pickle=False) as found:
-            about: dict[str, Any] = json.loads(_array(found, ABOUT).tobytes())["fit"]
-            return dict(about)
-    except UNREADABLE as error:
-        raise StorageError(f"{path} is damaged ({type(error).__name__}: {error}); delete it to begin anew") from error
+    with _opened(path) as (_, said):
+        return dict(said["fit"])
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Tree]]:
@@ -385,21 +380,24 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Tree]]:
     Raises:
         StorageError: it is damaged, or was written by a newer crowdppl.
     """
+    with _opened(path) as (found, said):
+        if said["format"] > FORMAT:
+            raise StorageError(f"{path} was written by a newer crowdppl (format {said['format']}, known is {FORMAT})")
+        arrays = [_array(found, str(number)) for number in range(len(found.files) - 1)]
+        return said["fit"], {name: decoded(value, arrays) for name, value in said["stages"].items()}
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """The entries of a checkpoint, and what it says of them; what cannot be read in the block is damaged."""
     try:
         _refuse_compressed(path)
         with np.load(path, allow_pickle=False) as found:
-            said = json.loads(_array(found, ABOUT).tobytes())
-            if said["format"] > FORMAT:
-                raise StorageError(
-                    f"{path} was written by a newer crowdppl (format {said['format']}, known is {FORMAT})"
-                )
-            arrays = [_array(found, str(number)) for number in range(len(found.files) - 1)]
-            return said["fit"], {name: decoded(value, arrays) for name, value in said["stages"].items()}
+            yield found, json.loads(_array(found, ABOUT).tobytes())
     except StorageError:
         raise
     except UNREADABLE as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise StorageError(f"{path} is damaged ({reason}); delete it to begin anew") from error
+        raise StorageError(f"{path} is damaged ({type(error).__name__}: {error}); delete it to begin anew") from error
 
 
 def _refuse_compressed(path: Path) -> None:

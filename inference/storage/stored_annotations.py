@@ -19,28 +19,22 @@ GROUPS = ("observed_data", "constant_data")
 """The groups of ``posterior.nc`` that have annotations."""
 
 FEATURES = ("feature_names", "worker_feature_names", "item_feature_names")
+IDS = ("tasks", "workers", "classes")  # of all annotations
+MORE_IDS = ("abstentions", "models", "items", *FEATURES)  # of those that have some
 
 CLOSE = 1e-3  # to one, of a sum of probabilities
 
 
 def ids_json(annotations: Annotations) -> dict[str, Any]:
     """Return the part of annotations that JSON keeps: the ids, and the settings of abstentions, repeats and kind."""
-    about: dict[str, Any] = {
-        "ids": {kind: getattr(annotations, kind).to_json() for kind in ("tasks", "workers", "classes")}
-    }
-    if len(annotations.abstentions):
-        about["ids"]["abstentions"] = annotations.abstentions.to_json()
+    ids = {kind: getattr(annotations, kind) for kind in (*IDS, *MORE_IDS)}
+    about: dict[str, Any] = {"ids": {kind: names.to_json() for kind, names in ids.items() if kind in IDS or len(names)}}
     if annotations.scored:
         about["scored"] = True
     if annotations.preferences:
         about["preferences"] = True
     if annotations.abstains:
         about["informative"] = annotations.informative
-    if len(annotations.models):
-        about["ids"]["models"] = annotations.models.to_json()
-    if len(annotations.items):
-        about["ids"]["items"] = annotations.items.to_json()
-    about["ids"] |= {kind: names.to_json() for kind in FEATURES if len(names := getattr(annotations, kind))}
     if annotations.repeats != "keep":
         about["repeats"] = annotations.repeats
     if annotations.kind != NOMINAL:
@@ -57,10 +51,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
     if lacking := [name for name in GROUPS if name not in groups]:
         raise StorageError(f"{folder}: posterior.nc has no group {lacking[0]}")
     constant = groups["constant_data"]
-    ids: dict[str, Any] = {
-        kind: _ids(about["ids"], kind, folder)
-        for kind in ("tasks", "workers", "classes", "abstentions", "models", "items", *FEATURES)
-    }
+    ids: dict[str, Any] = {kind: _ids(about["ids"], kind, folder) for kind in (*IDS, *MORE_IDS)}
     held = sum(values.nbytes for arrays in groups.values() for values in arrays.values())
     if claimed := [kind for kind, names in ids.items() if len(names) > max(held, 1)]:
         raise StorageError(

@@ -9,10 +9,14 @@ A story of a user's own is looked at before or after it is fitted. A promise say
 - its density has a maximum, whatever scales it learns (``inference/findings/of_scales.py``).
 """
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 PROMISED = "_promised"
 """The attribute, which has the thing itself: what copies attributes, such as ``functools.wraps``, copies no promise."""
+
+Story = Callable[..., None]
+"""A function of annotations, and of its hyperparameters."""
 
 T = TypeVar("T")
 

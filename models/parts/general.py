@@ -10,9 +10,7 @@ import numpy as np
 
 from ...data.errors import truth_value
 from . import pooled_questions, shared_error, task_difficulty
-from .contract import StoryError
-
-Story = Callable[..., None]
+from .contract import Story, StoryError
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ each question. Stories, priors and starts are as without it, since a worker's pa
 one more member of the plate ``worker``.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -24,7 +23,7 @@ from jax import Array
 
 from ...data import Annotations
 from ...data.questions import SHARED, Units
-from .contract import StoryError
+from .contract import Story, StoryError
 from .emissions import Emission, Over, OverClasses
 from .kernels import safe_log
 
@@ -39,8 +38,6 @@ DIM = "quality"
 
 OF = np.array(["question", "all questions"])
 """The labels along it."""
-
-Story = Callable[..., None]
 
 
 @jax.tree_util.register_dataclass

@@ -16,7 +16,7 @@ many may be one impression, and the parameters do not grow with the tasks. Where
 strength of the pull goes to :math:`\delta_0 = 0`, and the story is what it is without.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ClassVar
@@ -35,7 +35,7 @@ from ...data.id_text import listing
 from ...data.padding import counts_by_task
 from ...data.questions import Units, of_each_question
 from .concentration import diagonal_concentration, positive
-from .contract import StoryError
+from .contract import Story, StoryError
 from .emissions import Emission, Over, OverClasses
 from .kernels import kind_at, numbers_by, safe_log, upto
 from .own_classes import cut_rows, mean_over_questions, wrong_classes
@@ -58,8 +58,6 @@ LEVELED = (
 
 STRENGTH = "pull_strength"
 """The site of how often each level of the pull is, by family."""
-
-Story = Callable[..., None]
 
 
 @jax.tree_util.register_dataclass

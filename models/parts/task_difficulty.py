@@ -28,6 +28,7 @@ from jax.scipy.special import logsumexp
 
 from ...data import Annotations
 from .concentration import positive
+from .contract import Story
 from .emissions import Emission, OverClasses
 from .kernels import kind_at, numbers_by, safe_log, upto
 
@@ -43,8 +44,6 @@ SHARE = "difficulty_share"
 
 DIM = "difficulty_level"
 """The name of its dimension."""
-
-Story = Callable[..., None]
 
 
 @jax.tree_util.register_dataclass

@@ -168,9 +168,37 @@ class Tempered(Emission):
         return tempered_rows(self.emission.probs_given(worker, task, truth), self.power)
 
 
+class OfTables(Emission):
+    """Every worker has a confusion matrix, ``table (J, K, L)``."""
+
+    table: Array
+
+    def probs(self, worker: Array | None, task: Array) -> Array:
+        """The workers' tables: ``(A, K, L)``."""
+        return jnp.asarray(self.table)[worker]
+
+    def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
+        """Columns of the tables, with the K numbers of one (worker, annotation) pair side by side: ``(A, K)``."""
+        table = self.table
+        cell = jnp.asarray(worker) * table.shape[-1] + annotation
+        return rows_of(columns_of(safe_log(table)), cell)
+
+    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
+        """Rows of the tables: ``(A, L)``."""
+        return jnp.asarray(self.table)[worker, truth]
+
+    def tempered(self, power: Array | float) -> "Confusion":
+        """The tables with their rows to the power."""
+        return Confusion(tempered_rows(self.table, power))
+
+    def confusions(self, annotations: Annotations) -> Array:
+        """The tables themselves: ``(J, K, L)``."""
+        return self.table
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Confusion(Emission):
+class Confusion(OfTables):
     r"""Every worker has a confusion matrix: :math:`P(y = l \mid z = k, j) = \text{table}_j[k, l]`.
 
     Args:
@@ -190,27 +218,6 @@ class Confusion(Emission):
                 annotations,
                 f"{needed} is needed; jnp.broadcast_to(table, {needed}) gives every worker the same table",
             )
-
-    def probs(self, worker: Array | None, task: Array) -> Array:
-        """The workers' tables: ``(A, K, L)``."""
-        return jnp.asarray(self.table)[worker]
-
-    def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
-        """Columns of the tables, with the K numbers of one (worker, annotation) pair side by side: ``(A, K)``."""
-        cell = jnp.asarray(worker) * self.table.shape[-1] + annotation
-        return rows_of(columns_of(safe_log(self.table)), cell)
-
-    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
-        """Rows of the tables: ``(A, L)``."""
-        return jnp.asarray(self.table)[worker, truth]
-
-    def tempered(self, power: Array | float) -> "Confusion":
-        """The tables with their rows to the power."""
-        return Confusion(tempered_rows(self.table, power))
-
-    def confusions(self, annotations: Annotations) -> Array:
-        """The tables themselves: ``(J, K, L)``."""
-        return self.table
 
 
 @jax.tree_util.register_dataclass

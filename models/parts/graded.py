@@ -9,12 +9,12 @@ import numpy as np
 from jax import Array
 
 from ...data import Annotations
-from .emissions import Confusion, Emission, misshaped
+from .emissions import Confusion, OfTables, misshaped
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Graded(Emission):
+class Graded(OfTables):
     r"""Cumulative logits: L ordered levels of K true classes that have places on a line, where K and L may differ.
 
     .. math::
@@ -48,7 +48,7 @@ class Graded(Emission):
             raise misshaped("cut", self, annotations, f"({n_workers}, levels - 1) is needed")
 
     @property
-    def table(self) -> Array:
+    def table(self) -> Array:  # type: ignore[override]  # which follows from the rest
         r"""The workers' confusion matrices, ``(J, K, L)``.
 
         The probability between two cuts is :math:`\sigma(u) \, \sigma(-v) \, (1 - e^{v - u})` of the logits
@@ -59,26 +59,6 @@ class Graded(Emission):
         inner = inner * -jnp.expm1(logit[..., 1:] - logit[..., :-1])
         ends = jax.nn.sigmoid(-logit[..., :1]), jax.nn.sigmoid(logit[..., -1:])
         return jnp.concatenate([ends[0], inner, ends[1]], axis=-1)
-
-    def probs(self, worker: Array | None, task: Array) -> Array:
-        """The workers' tables: ``(A, K, L)``."""
-        return Confusion(self.table).probs(worker, task)
-
-    def log_prob(self, worker: Array | None, task: Array, annotation: Array) -> Array:
-        """Columns of the tables: ``(A, K)``."""
-        return Confusion(self.table).log_prob(worker, task, annotation)
-
-    def probs_given(self, worker: Array | None, task: Array, truth: Array) -> Array:
-        """Rows of the tables: ``(A, L)``."""
-        return Confusion(self.table).probs_given(worker, task, truth)
-
-    def tempered(self, power: Array | float) -> Emission:
-        """The tables with their rows to the power."""
-        return Confusion(self.table).tempered(power)
-
-    def confusions(self, annotations: Annotations) -> Array:
-        """The tables themselves: ``(J, K, L)``."""
-        return self.table
 
 
 def on_lines(each: Sequence[Graded], lines: Sequence[np.ndarray]) -> Graded | Confusion:

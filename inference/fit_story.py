@@ -438,7 +438,6 @@ def _looked_at(fitted: Fitted, known: Mapping[str, Any] | None = None, *, is_who
     """Return the fit with its draws in one order, its posterior and modes, and the findings on it.
 
     Args:
-        fitted: as an engine left it.
         known: of workers whose annotations the fit does not have: who was left out or counts as one, if anybody.
         is_whole: whether one device had all tasks.
     """

@@ -159,7 +159,6 @@ def of_function(name: str, function: Callable[[Annotations], Any]) -> Discrepanc
     """The discrepancy that a function of the annotations measures.
 
     Args:
-        name: what it is called.
         function: returns a number, large where the annotations are unusual, or a series of numbers by unit, whose units
             are the same for all annotations to the same design.
     """

@@ -125,7 +125,6 @@ def table(scores: Mapping[str, Elpd], seed: int = 0) -> pd.DataFrame:
 
     Args:
         scores: by name of the story.
-        seed: of the Bayesian bootstrap.
 
     Raises:
         ValueError: fewer than two scores, or scores of different units.

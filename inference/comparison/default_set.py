@@ -225,7 +225,6 @@ def only_votes_tell(annotations: Annotations, options: Mapping[str, Any]) -> boo
 
     Args:
         annotations: the data, with the evidence that was used.
-        options: of the fits.
     """
     told = [annotations.evidence, annotations.prior, annotations.model_scores]
     told += [options.get(option) for option in ("classifier", "truth_prior")]
@@ -278,11 +277,8 @@ def fit_each(
 
     Args:
         stories: by name each one's options, with ``story``, by default the name.
-        annotations: who labelled what.
         fit_one: called with a story, the annotations, its options and ``checkpoints``.
-        options: of every story.
         checkpoints: where each story's fits are kept, in folders of their own.
-        progress: whether to show a progress bar.
         first: the number of the first, where others of the set are fitted already.
 
     Returns:

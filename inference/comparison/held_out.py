@@ -24,7 +24,6 @@ def refit_without(fitted: Fitted, held: np.ndarray, method: str | None = None) -
     """The story fitted to all but some annotations, with the same seed and, by the same engine, the same options.
 
     Args:
-        fitted: the story.
         held: how many of each row's annotations are held out, ``(A,)``.
         method: another engine's name, with its default options; None for the fit's own.
 

@@ -141,7 +141,6 @@ def pseudo_bma_weights(values: np.ndarray, seed: int = 0) -> np.ndarray:
 
     Args:
         values: log-probability of each held-out unit by each story, in nats, ``(U, M)``.
-        seed: of the bootstrap.
 
     Returns:
         ``(M,)``, with sum 1.

@@ -268,10 +268,7 @@ class Steps(NamedTuple):
 
         Args:
             draws: where they are, ``(n, ...)`` by site.
-            leap: length of the leaps.
-            key: random key of all steps.
             number: of the step.
-            rng: of the tables' rows.
             on_votes: by draw whether it takes its labels from the votes instead of its parameters, ``(n,)``.
         """
         n = len(next(iter(draws.values())))
@@ -371,7 +368,6 @@ def dirichlet_rows(rng: np.random.Generator, concentration: np.ndarray) -> np.nd
     draws a million in 0.03 seconds; JAX, on CPU, one after the other, in 10.
 
     Args:
-        rng: of NumPy.
         concentration: above 0, ``(..., K)`` of float32 or float64.
     """
     one = concentration.dtype.type(1)
@@ -495,8 +491,6 @@ def _given_labels(
         fixed: parameters that stay where they are.
         draws: where each draw is, ``(n, ...)`` by site.
         curvatures: of the parameters that take trajectories.
-        leap: length of the leaps.
-        key: random key of all steps.
         number: of this one.
         first: how many draws of this step are before these.
         on_votes: whether labels are drawn from the votes, ``(n,)``.

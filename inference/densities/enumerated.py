@@ -239,7 +239,6 @@ def check_contract(story: Story, sites: Mapping[str, Site]) -> None:
     """Check that a story's sites have what the engines need.
 
     Args:
-        story: for its name.
         sites: of a run of it, in the plate ``task``.
 
     Raises:

@@ -151,7 +151,6 @@ def probabilities_of(
 
     Args:
         table: a frame with tasks as index and classes as columns, or an array in the order of the annotations.
-        annotations: whose tasks and classes these are.
         option: the argument's name, for messages.
 
     Raises:

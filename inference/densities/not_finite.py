@@ -29,7 +29,6 @@ def not_finite(model: Model, annotations: Annotations, parameters: Parameters) -
     """Return what of the density is not finite at ``parameters``, where, and what to write; None where all is.
 
     Args:
-        annotations: the data, with names.
         parameters: by site, where the fit starts.
     """
     annotations = jax.tree.map(jnp.asarray, annotations)

@@ -28,7 +28,6 @@ def prior_draws(model: Model, design: Annotations, keys: Array) -> Parameters:
     Args:
         model: the story. The weights of a network without a prior are as they start.
         design: who annotates what; the labels are not looked at, and gold labels do not count.
-        keys: random keys.
 
     Raises:
         StoryError: nothing can be drawn from the prior of a site.
@@ -164,7 +163,6 @@ def with_fewer_pseudo_counts(model: Model, power: float) -> Model:
     r"""The model whose Dirichlet priors :math:`\text{Dirichlet}(\gamma)` are :math:`\text{Dirichlet}(\alpha \gamma)`.
 
     Args:
-        model: the story with its hyperparameters.
         power: :math:`\alpha`, of the pseudo-counts; other priors stay as they are.
     """
     return Model(_weaker_story(model.story, power), model.hyperparameters, model.numbers)

@@ -75,7 +75,6 @@ def values_of(
     Args:
         option: what it is, for messages.
         table: a frame with tasks as index, or as the column ``task``, and classes as columns; or an array ``(N, K)``.
-        annotations: whose tasks and classes these are.
         empty: the numbers of a task that a frame does not have, and of a class; NaN where all classes are needed.
 
     Raises:
@@ -124,7 +123,6 @@ def refuse_others(rows: np.ndarray, place: Callable[[int], str], classes: Iterab
     Args:
         rows: ``(n, K)``.
         place: says where a row is, for the message.
-        classes: the K classes.
         more: what else would be accepted.
 
     Raises:

@@ -223,7 +223,6 @@ def key_of(seed: int, impl: str | None = None) -> Array:
     """Return ``jax.random.key(seed, impl=impl)``: of most seeds it is the seed itself, which needs no program.
 
     Args:
-        seed: the same gives the same key.
         impl: the generator; None for JAX's default.
     """
     generator = jax.config.values["jax_default_prng_impl"] if impl is None else impl

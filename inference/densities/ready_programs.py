@@ -223,12 +223,10 @@ def ready(
     """The function as a program of its leaves, from the disk or compiled and kept there; None where it cannot be kept.
 
     Args:
-        function: a pure function of JAX arrays.
         static: its arguments that the program is compiled for, by name.
         names: of the arguments that are given by place.
         leaves: of all other arguments.
         structure: of these: those by place, and those by name.
-        options: of the compiler.
     """
     path = _place(READY, function, static, names, leaves, structure, options)
     if path is None:

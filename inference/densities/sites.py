@@ -211,7 +211,6 @@ def check_rows(model: Model, annotations: Annotations) -> None:
 
     Args:
         model: the story; the parts that any story takes stay off.
-        annotations: the data, as they are given.
 
     Raises:
         StoryError: with the emission, the worker, the true class, the row and its sum.

@@ -66,10 +66,8 @@ def swept(
     """Return draws after sweeps, as many as there were, all in the parameters' own space.
 
     Args:
-        annotations: the data, in memory.
         draws: of the guide, ``(n, ...)`` by site.
         fixed: parameters without a posterior.
-        key: random key; the same gives the same draws.
         sweeps: of each chain; None for as many as may be.
         gradients: of the density that the guide took.
         tell: called with the sweeps that are done and their number.
@@ -92,10 +90,8 @@ def swept_from(
     """Return draws after sweeps from a mode, in the parameters' own space; None where there are no sweeps.
 
     Args:
-        annotations: the data, in memory.
         mode: the parameters that are drawn, by site.
         fixed: parameters without a posterior.
-        key: random key; the same gives the same draws.
         sweeps: of each chain; None for fifteen, of up to 131,072 annotations and as far as they are little work; where
             there are more parameters than annotations, as far as they take two or three seconds. Of shared errors and
             difficulties of tasks, whose programs take long to compile, there are then none.

@@ -45,7 +45,6 @@ def draws_around(
         fixed: those that stay where they are.
         posterior: label probabilities at the mode, ``(N, K)``.
         n: how many draws at the most: :func:`.augmented_draws`.
-        progress: show a bar where it takes long.
     """
     known = dims.keys() >= mode.keys()
     alike = counted_once(model, annotations, dims) if known else None

@@ -218,7 +218,6 @@ class Checkpoints:
         """Take note of where a stage stands, and write where it is time to.
 
         Args:
-            stage: its name.
             make: gives the tree.
             lasting: whether it will give the same later; else it is called now, or not at all.
             final: whether the stage is at its end, so that no later note of it comes.
@@ -326,7 +325,6 @@ def opened(options: CheckpointOptions, about: Mapping[str, Any], *, interrupts: 
     """Return the checkpoints of a fit, with what an earlier process left in the folder.
 
     Args:
-        options: what the user asked for.
         about: the fit's fingerprint.
         interrupts: as of :class:`Checkpoints`.
 

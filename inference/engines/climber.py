@@ -100,7 +100,6 @@ def climb(
     Args:
         climber: the :class:`Climber`.
         state: before the first move; its arrays' shapes are enough where a checkpoint has a later one.
-        keep: where state and history are kept.
         tell: called with the number of entries of the history and a text.
         after: called with the state after each piece of the work.
 

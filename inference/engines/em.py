@@ -70,7 +70,6 @@ def init(
     """Return the state at the story's starting values, after an M-step towards the soft majority vote.
 
     Args:
-        key: of random starting values.
         perturbed: mix the soft majority vote with random probabilities, for a restart.
         accelerated: prepare for accelerated steps, which a story with parameters of Adam's does not take.
     """
@@ -117,7 +116,6 @@ def run(
     ``start`` is given.
 
     Args:
-        data: annotations in memory, or another source of them.
         start: parameters to start from the first time, such as an earlier fit's; the story's own start by default.
         after: called with the state after each piece of the work; over files that is a pass.
 

@@ -73,7 +73,6 @@ def look_over(
         on_votes: take the soft majority vote as evidence of the true labels, as EM does at its start.
         tell: called with the number of batches done.
         keep: where it is kept how far the pass has come; it goes on from where an earlier process was.
-        stage: of the checkpoint.
     """
     running, begin = nothing_yet(model, source.like, parameters), 0
     if (earlier := keep.found(stage)) is not None:

@@ -97,7 +97,6 @@ def newton(classifier: Classifier, annotations: Annotations, weights: Parameters
     al.'s (2010) Newton step with the label posterior held fixed.
 
     Args:
-        annotations: the data, with features.
         weights: where it stands.
         slope: of the log-posterior.
     """

@@ -155,7 +155,6 @@ def run(
     """Make ``settings.epochs`` passes over files, each in an order of its own, and one to see where they led.
 
     Args:
-        key: of random starting values and of the batches' order.
         settings: ``epochs`` and ``learning_rate``.
 
     Raises:

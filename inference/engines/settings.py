@@ -172,7 +172,6 @@ def checked_settings(kind: type, options: Mapping[str, Any], refused: Mapping[st
 
     Args:
         kind: a class of settings, such as :class:`EMSettings`.
-        options: what the user gave, by name.
         refused: options of the engine that this backend has not, with the reason.
 
     Raises:
@@ -226,7 +225,6 @@ def refuse_unused(settings: Any, unused: Mapping[str, str]) -> None:
     """Refuse options that were changed from their default and would be ignored.
 
     Args:
-        settings: of an engine, a NamedTuple.
         unused: the names of the options that would be ignored, with the reason and the mend; those that the engine
             does not have do not matter.
 

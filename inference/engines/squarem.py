@@ -50,7 +50,6 @@ def update(state: SquaremState, spec: ParameterSpec, old: Parameters, new: Param
     """Return the memory after a plain step, which a proposal that counts has too.
 
     Args:
-        state: the memory before.
         old: the parameters before the step, or the proposal.
         new: the parameters after it; not read after a proposal.
         gain: the relative change of the log-posterior by the proposal; not read after a step.

@@ -205,7 +205,6 @@ def run(
     """Fit the guide, from the EM solution, and draw from it.
 
     Args:
-        data: annotations in memory, or another source of them.
         settings: of SVI; over files ``batch_size`` and ``epochs`` are not looked at.
         start: parameters from which EM starts; the story's own start by default.
 
@@ -336,7 +335,6 @@ def climber_of(
 
     Args:
         values: where the guide starts.
-        key: of the steps.
         weights: names of the values that are optimised.
         held: names of those that stay.
     """

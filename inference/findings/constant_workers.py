@@ -99,9 +99,6 @@ def constant_workers(annotations: Annotations) -> ConstantWorkers:
 
     On a question the other workers' annotations of it alone say what is usual there, and the tails are divided by the
     number of questions.
-
-    Args:
-        annotations: of named workers.
     """
     asked = range(len(annotations.questions))
     everywhere = [] if isinstance(annotations.workers, Units) else _constant(annotations)
@@ -185,12 +182,7 @@ def without_constant_workers(annotations: Annotations, rule: str) -> tuple[Annot
 
 
 def left_out_before(findings: Iterable[Finding], annotations: Annotations) -> ConstantWorkers | None:
-    """Return the constant workers who were left out of a fit with these findings; None where nobody was.
-
-    Args:
-        findings: on the fit.
-        annotations: of the same workers, and perhaps more.
-    """
+    """Return the constant workers who were left out of a fit with these findings; None where nobody was."""
     for finding in findings:
         if finding.code == "constant_workers" and finding.values.get("left_out"):
             places = [

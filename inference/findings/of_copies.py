@@ -309,7 +309,6 @@ def as_one(annotations: Annotations, groups: Iterable[AgreeingGroup]) -> Annotat
     class comes before an abstention.
 
     Args:
-        annotations: of named workers.
         groups: of workers who count as one, each of all tasks or of one question.
     """
     for group in groups:
@@ -335,7 +334,6 @@ def given_once(annotations: Annotations, workers: np.ndarray) -> Annotations:
     A class comes before an abstention. Of comparisons it is one for each order of the pair.
 
     Args:
-        annotations: of named workers.
         workers: their positions.
     """
     worker, order = np.asarray(annotations.worker), annotations.mirrored
@@ -367,12 +365,7 @@ def _votes(annotations: Annotations, at: np.ndarray, place: np.ndarray) -> np.nd
 
 
 def counted_before(annotations: Annotations, findings: Iterable[Finding]) -> tuple[Annotations, dict[str, Any]]:
-    """Return the annotations with what counted once in a fit as one, and the facts on it that findings are made of.
-
-    Args:
-        annotations: of the same workers, and perhaps more.
-        findings: on the fit.
-    """
+    """Return the annotations with what counted once in a fit as one, and the facts on it that findings are made of."""
     told = {one.code: one.values for one in findings if one.code in ("copies", "repeats") and "left" in one.values}
     position = {name_text(name): i for i, name in enumerate(annotations.workers)} if annotations.named else {}
 

@@ -73,7 +73,6 @@ def other_reading(annotations: Annotations, posterior: np.ndarray) -> OtherReadi
     """Return another reading that is as good, None where there is none.
 
     Args:
-        annotations: of named workers.
         posterior: probabilities of the labels, ``(N, K)``.
     """
     annotations = annotations.verdicts()
@@ -119,7 +118,6 @@ def taken_for_another(annotations: Annotations, posterior: np.ndarray) -> TakenF
     """Return a class that most workers take for another; None where there is none, or the labels are not the votes'.
 
     Args:
-        annotations: of named workers.
         posterior: probabilities of the labels, ``(N, K)``.
     """
     if (there := beyond_contested_votes(annotations, posterior)) is None:
@@ -144,7 +142,6 @@ def beyond_contested_votes(annotations: Annotations, posterior: np.ndarray) -> n
     """Return the labels of Dawid and Skene's story from contested votes, ``(N, K)``; None where labels are no such.
 
     Args:
-        annotations: of named workers.
         posterior: probabilities of the labels, ``(N, K)``.
     """
     n_tasks, n_classes = posterior.shape

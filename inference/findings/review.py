@@ -272,7 +272,6 @@ def _by_others(of: Posterior, every: Annotations, given: Annotations) -> np.ndar
     taken out of labels that are averaged around it, a worker whom it follows would leave the opposite behind.
 
     Args:
-        of: the labels.
         every: all annotations.
         given: the rows that are looked at.
     """

@@ -93,7 +93,6 @@ def summary(fit: Posterior, interval: float = INTERVAL) -> Summary:
     Of an average it has the averaged fits, their weights, and the reason.
 
     Args:
-        fit: of a story or a rule, or an average.
         interval: mass of the intervals of the tables, between 0 and 1.
     """
     if fit.rule is not None:

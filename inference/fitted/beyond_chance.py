@@ -189,9 +189,6 @@ def parties(annotations: Annotations) -> Parties:
     """Return by how much pairs of workers agree with or contradict each other.
 
     Ordered classes are compared by their values. Of many workers those with the most annotations are compared.
-
-    Args:
-        annotations: of named workers.
     """
     from scipy.sparse.linalg import eigsh
 

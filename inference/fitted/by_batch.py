@@ -98,8 +98,6 @@ def label_frame(posterior: np.ndarray, tasks: pd.Index, classes: Ids, kind: Kind
     Args:
         posterior: (n, K).
         tasks: the n identifiers.
-        classes: K of them.
-        kind: of the labels.
     """
     names, best = classes.to_index(), kind.label(posterior)
     frame = pd.DataFrame({"label": names[best]}, index=tasks)

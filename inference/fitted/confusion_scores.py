@@ -40,7 +40,6 @@ def over_questions(
         score: of confusion matrices and shares, ``(..., J)``.
         confusions: ``(..., J, K, L)``.
         shares: of the classes, ``(K,)`` or ``(J, K)``.
-        kind: of the labels.
     """
     n_classes, n_categories = confusions.shape[-2:]
     if kind.own is None:

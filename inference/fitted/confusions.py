@@ -46,7 +46,6 @@ def long_frame(
         of: names of the n matrices.
         draws: of the matrices, ``(chain, draw, n, K, L)``, whose mean is the probability.
         around: of the matrices of the ``with_uncertainty`` of `source`, ``(chain, draw, n, K, L)``.
-        interval: mass of the equal-tailed intervals, between 0 and 1.
     """
     estimate = np.asarray(draws).mean((0, 1))
     low, high = interval_around(source, estimate, np.asarray(around), interval)

@@ -73,7 +73,6 @@ def excess_agreement(annotations: Annotations, posterior: np.ndarray) -> tuple[f
     """Return the share of the excess of agreement given the labels, and its standard deviation where there is none.
 
     Args:
-        annotations: of named workers.
         posterior: probabilities of the labels, ``(N, K)``.
     """
     n_classes = np.shape(posterior)[1]
@@ -107,7 +106,6 @@ def given_labels(
     """Return the task, worker and label of first annotations, and each worker's shares of labels given the true one.
 
     Args:
-        annotations: of named workers.
         posterior: probabilities of the labels, ``(N, K)``.
         n_most: annotations at the most; of more a sample of the tasks.
 

@@ -35,10 +35,6 @@ def model_frame(fit: Posterior | Fitted, interval: float = INTERVAL) -> pd.DataF
     - calibration_error: the expected calibration error of the probabilities as they were given, over ten bins, with the
       label posterior in the place of true labels.
 
-    Args:
-        fit: of a story, or an average.
-        interval: mass of the intervals, equal-tailed, between 0 and 1.
-
     Raises:
         AnnotationError: no probabilities were given.
         ValueError: for another `interval`.

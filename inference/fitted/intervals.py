@@ -1,4 +1,4 @@
-"""Intervals: of draws, of proportions and of medians."""
+"""Intervals: of draws, of proportions and of medians; ``interval`` is the mass of one, between 0 and 1."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -30,7 +30,6 @@ def of_draws(draws: np.ndarray, interval: float, holding: np.ndarray | float | N
 
     Args:
         draws: ``(chain, draw, ...)``.
-        interval: mass, between 0 and 1.
         holding: values that the intervals are widened to hold, ``(...)``; None for quantiles alone.
     """
     tail = checked_tail(interval)
@@ -68,7 +67,6 @@ def jeffreys(right: np.ndarray, total: np.ndarray, interval: float) -> tuple[np.
     Args:
         right: how many were right.
         total: of how many.
-        interval: mass, between 0 and 1.
     """
     right, total, tail = np.asarray(right, float), np.asarray(total, float), checked_tail(interval)
     low = np.where(right > 0, special.betaincinv(right + 0.5, total - right + 0.5, tail), 0.0)
@@ -88,7 +86,6 @@ def wilson(share: float, n: float, interval: float) -> tuple[float, float]:
     Args:
         share: from 0 to 1.
         n: above 0; a fraction where it is an effective size, infinity for one that leaves no doubt.
-        interval: mass, between 0 and 1.
     """
     c = quantile(interval)
     centre, scale = share + c**2 / (2 * n), 1 + c**2 / n
@@ -112,7 +109,6 @@ def of_count(share: float, n: float, others: int, interval: float) -> tuple[floa
         share: from 0 to 1.
         n: above 0; a fraction where it is an effective size.
         others: M, from 1.
-        interval: mass, between 0 and 1.
     """
     tail, r = checked_tail(interval), n * share
     parts = [(r, n - r + 1), (r + 1, n - r)]
@@ -161,7 +157,6 @@ def of_median(values: np.ndarray, interval: float) -> tuple[float, float]:
 
     Args:
         values: ``(n,)``.
-        interval: mass, between 0 and 1.
     """
     tail, n = checked_tail(interval), len(values)
     rank = int((special.bdtr(np.arange((n + 1) // 2), n, 0.5) <= tail).sum())

@@ -32,7 +32,6 @@ def to_learn(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[dict[str
 
     Args:
         story: whose own values they start from; from 1 where it has none.
-        hyperparameters: by name.
 
     Raises:
         StoryError: one is no real number, by the story's own value or its annotation, or is not positive.
@@ -64,7 +63,6 @@ def learned_prior(fitted: Fitted, names: Sequence[str]) -> dict[str, float]:
 
     Args:
         fitted: by EM, with the values :math:`h_0`.
-        names: of the hyperparameters.
 
     Raises:
         StoryError: none of the story's tables has a prior that depends on one of them, or questions have classes of

@@ -25,7 +25,6 @@ def checked_members(members: Any, story: object, classifier: Any, *, averages: b
     """Return the number of members.
 
     Args:
-        members: what was given.
         story: what is fitted, for the message.
         classifier: as for :func:`crowdppl.fit`.
         averages: whether the story is an average, a rule, or one of a scan, which have no members.

@@ -71,7 +71,6 @@ def parameter_arrays(
     """Draws ``(chain, draw, ...)`` with dimensions named by plates and events.
 
     Args:
-        draws: by site.
         dims: names of each site's dimensions.
         annotations: whose tasks, workers and classes give the coordinates.
         hyperparameters: of the story, which name the families of workers.

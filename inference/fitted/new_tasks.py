@@ -17,7 +17,6 @@ def predict_proba(fit: Posterior | Fitted, x: Any, *, by_member: bool = False) -
     by weight.
 
     Args:
-        fit: of a story or a rule with a classifier.
         x: features ``(n, ...)``, each of the shape that the classifier was trained on; of a table the columns are
             found by their names, where the fit was given a table too; for a torch module that was trained on a
             Dataset, another one.

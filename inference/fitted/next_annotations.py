@@ -133,7 +133,6 @@ def _choose(
         gains: of the first annotation to a task, ``(W, N)``.
         joints: of each worker, ``P(z_i = k, y_{ij} = l)``, ``(N, K, L)``; not looked at where `repeats` is 1.
         is_open: which pairs may be chosen, ``(W, N)``.
-        n: how many.
         repeats: how often a task may be chosen.
         most: how often a worker may be, or None.
         again: whether a pair may be chosen again.
@@ -261,7 +260,6 @@ def _joint(fitted: Fitted, asked: Annotations, is_new: Array, workers: Array | N
     """By the densities of all annotations with one more to each task, whatever else a task's annotations share.
 
     Args:
-        fitted: the story at draws of its parameters.
         asked: its annotations with one more row to each task.
         is_new: which rows of `asked` these are.
         workers: who may give the new annotations; None where nobody is named.

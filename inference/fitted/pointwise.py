@@ -66,7 +66,6 @@ def changed_by_one(at: Density, annotations: Annotations, number: Array, more: i
 
     Args:
         at: the density of the annotations.
-        annotations: with counts.
         number: of each row within its task, from :func:`rounds`, ``(A,)``; rows of −1 have no meaning.
         more: 1, or −1 for one less.
     """

@@ -377,7 +377,6 @@ def interval_around(
         source: a fit or an average, with draws or at a point.
         estimate: the quantity, ``(...)``: at the point, or its mean over the draws.
         draws: the quantity in the draws, ``(chain, draw, ...)``.
-        interval: mass, between 0 and 1.
 
     Returns:
         Both ends, ``(2, ...)``.

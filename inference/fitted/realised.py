@@ -31,7 +31,6 @@ def realised_accuracy(posterior: np.ndarray, annotations: Annotations, counted: 
 
     Args:
         posterior: probabilities of the labels, ``(N, K)``, which allow for misled tasks (:mod:`.misled`).
-        annotations: whose workers are named.
         counted: whether a task's annotations count, ``(N,)``; all do by default.
     """
     annotations = annotations.of_classes()
@@ -54,11 +53,9 @@ def realised_accuracy_draws(
     """Return each worker's share of right annotations, at truths drawn from the posterior: ``(n, J)``.
 
     Args:
-        fitted: a fit with named workers.
         misled: distribution of the share of tasks that mislead the whole crowd.
         n: truths, each at a draw of the parameters and of the share of misled tasks; :func:`n_truths` by default. Where
             truths outnumber parameter draws, several truths share a draw.
-        seed: of the truths.
         counted: whether a task's annotations count, ``(N,)``; all do by default.
     """
     n = n_truths(fitted) if n is None else n

@@ -32,7 +32,6 @@ def posterior_predictive(fit: Posterior | Fitted, *, seed: int = 0) -> xr.Datase
     """For each draw a true label of each task given its annotations, and new annotations of the same workers.
 
     Args:
-        fit: of one story.
         seed: the same seed gives the same replicates.
 
     Returns:
@@ -45,11 +44,6 @@ def posterior_predictive(fit: Posterior | Fitted, *, seed: int = 0) -> xr.Datase
 
 def prior(fitted: Fitted, n: int, *, seed: int = 0) -> tuple[NamedArrays, np.ndarray]:
     """Draws from the story's prior on the fitted design, as one chain.
-
-    Args:
-        fitted: whose story and design these are.
-        n: how many draws.
-        seed: the same seed gives the same draws.
 
     Returns:
         the parameters with the dimensions chain, draw and named others; and annotations, ``(1, n, A)``.
@@ -70,9 +64,7 @@ def predicted(fitted: Fitted, unit: Unit, *, seed: int = 0) -> np.ndarray:
     predictive distribution of the unit.
 
     Args:
-        fitted: a story at its draws.
         unit: ``"task"`` or ``"annotation"``.
-        seed: the same seed gives the same annotations.
 
     Raises:
         AnnotationError: by annotation, where the story lets the annotations of a task depend on each other beyond its
@@ -128,7 +120,6 @@ def _replicate(fitted: Fitted, keys: Array, *, before: bool = False) -> tuple[Ar
     """Truths ``(chain, draw, N)`` and annotations ``(chain, draw, A)``, with one random key a draw.
 
     Args:
-        fitted: the story at its draws.
         keys: ``(chain, draw)``.
         before: whether a task's truth is drawn before any annotation of it, and not given its annotations.
     """

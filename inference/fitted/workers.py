@@ -115,7 +115,6 @@ def worker_scores(
     chunks for each.
 
     Args:
-        fit: of a story or a rule, or an average.
         interval: mass of the intervals, equal-tailed, between 0 and 1.
         rank_one: whether to take the singular values of all confusion matrices; of one story.
         misled: the share of tasks that is expected to mislead the whole crowd, from 0 to below 1: 0.05 by default, of
@@ -224,7 +223,6 @@ def seconds_by_worker(annotations: Annotations, interval: float = INTERVAL) -> p
 
     Args:
         annotations: the annotations, with times.
-        interval: its mass, between 0 and 1.
 
     Returns:
         By worker: seconds, seconds_low, seconds_high; NaN without times, the interval also with too few (four or

@@ -208,8 +208,6 @@ def _draw(
         confusions: draws of n confusion matrices, ``(chain, draw, n, K, L)``.
         titles: above the n matrices.
         around: draws of them that say how uncertain they are; None to write no intervals.
-        interval: mass of the equal-tailed credible intervals.
-        heading: title of a new figure.
         axes: n axes to draw in, without heading and colour bar around them; None for a new figure.
 
     Returns:

@@ -215,7 +215,6 @@ def draw_ordered(
         table: ``value`` in ascending order with the names as index; ``low`` and ``high`` where there are intervals.
         of: the noun for what has a number.
         measured: what the number is.
-        heading: the title.
         sizes: areas of the dots beside names.
         by_rank: whether to draw by rank; None for more than :data:`NAMED`.
         axis: of the axis of the numbers: ``lim``, ``ticks``, ``ticklabels``.

@@ -116,7 +116,6 @@ def _frame(ax: Axes, ends: tuple[float, float], counts: np.ndarray, n: int, shar
     """Draw the band of uniform ranks behind a histogram, and set its limits.
 
     Args:
-        ax: with the histogram.
         ends: of the ranks' axis.
         counts: of all bars.
         n: ranks of which each bar counts its share.

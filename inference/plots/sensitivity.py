@@ -133,10 +133,8 @@ def _draw_crosses(ax: Axes, rates: np.ndarray, points: np.ndarray, interval: flo
     """Draw the equal-tailed intervals of both rates through each point.
 
     Args:
-        ax: to draw in.
         rates: draws, ``(S, n, 2)``.
         points: which the intervals hold, ``(n, 2)``.
-        interval: mass.
     """
     low, high = of_draws(rates[None], interval, points)
     from matplotlib.patheffects import withStroke

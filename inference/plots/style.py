@@ -43,7 +43,6 @@ def new_grid(
     """Axes of a new figure, in rows of as many columns.
 
     Args:
-        n: the number of axes.
         columns: at the most.
         size: width and height of each, in inches.
         around: further width and height of the figure.
@@ -266,7 +265,6 @@ def name_points(
         ax: axes whose limits are final.
         x: of the points, in data's units.
         y: as ``x``.
-        names: of the points.
         avoid: other points that no name may lie on, ``(n, 2)``.
         radius: of the marks of all these points, from which names keep off, in points.
     """

@@ -156,7 +156,6 @@ def _powers(axis: Axis, ratio: float) -> None:
     """Set the ticks of a logarithmic scale to whole numbers: 1, 2, 5, 10, 20 and so on, or powers of ten.
 
     Args:
-        axis: whose ticks are set.
         ratio: of its largest number to its smallest, which decides.
     """
     from matplotlib.ticker import LogLocator, NullLocator

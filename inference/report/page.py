@@ -18,11 +18,9 @@ def page(title: str, lead: str, first: Markup, tiles: list[tuple[str, str]], sec
     """The whole document, in which nothing refers to anything outside.
 
     Args:
-        title: of the page.
         lead: which story was fitted by which engine, in a sentence or two.
         first: what the page says first.
         tiles: names and values of the numbers at the top.
-        sections: of the page, in their order.
     """
     return standalone("page", title=title, lead=lead, opening=first, tiles=tiles, sections=sections)
 

@@ -164,7 +164,6 @@ def table(frame: pd.DataFrame, caption: str, *, bars: Collection[str] = (), deta
 
     Args:
         frame: columns of numbers are set right and sorted as numbers; all others are text.
-        caption: what the table shows.
         bars: columns of probabilities that are also drawn as bars.
         details: data of the rows, which the script of the page shows on a click on a row's name.
     """
@@ -245,7 +244,6 @@ def number_cells(frame: pd.DataFrame, name: str, *, bar: bool = False) -> list[C
 
     Args:
         frame: with the column, and those that :data:`BESIDE` names.
-        name: of the column.
         bar: whether each is drawn as a bar, too.
     """
     beside = {side: frame[f"{name}_{side}"].tolist() for side in BESIDE if f"{name}_{side}" in frame}

@@ -74,8 +74,6 @@ def quantities(fit: Fitted, names: list[str], *, derived: bool) -> list[tuple[pd
     Each comes with its caption; where there would be too many rows, there is a note and no table.
 
     Args:
-        fit: a fit of any story.
-        names: names of the quantities.
         derived: whether they are derived quantities; else they are parameters.
     """
     gone = are_left_out(fit)

@@ -89,10 +89,8 @@ def subject(source: Any, fits: Fits, gold: Any, seed: int) -> Subject:
     """Make the subject of a report.
 
     Args:
-        source: a fit or a stack.
         fits: other fits of the same annotations, to compare a fit with.
         gold: true label by task, in place of the gold labels of the annotations; None for these.
-        seed: of everything that is drawn at random.
 
     Raises:
         ValueError: `source` is neither a fit nor a stack, a stack comes with other fits, or fits cannot be compared.

@@ -89,7 +89,6 @@ def empirical_confusions(
     .. math:: \frac{n_{jkl} + s / L}{n_{jk} + s}
 
     Args:
-        annotations: who labelled what.
         gold: label by task; None for the gold labels of the annotations.
         smoothing: :math:`s`; at 0 a row without an annotation is NaN.
 

@@ -113,9 +113,7 @@ def estimate_workers(source: Any, gold: Any = None, *, interval: float = INTERVA
     weigh.
 
     Args:
-        source: a fit or a stack of named workers.
         gold: as for :func:`estimate`; labels that the fit was told count too, since the annotations are the workers'.
-        interval: mass of the intervals, between 0 and 1.
 
     Returns:
         By worker, the worst first: ``estimate``, ``low``, ``high``, ``n_gold`` (annotations of gold tasks),

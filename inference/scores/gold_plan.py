@@ -145,7 +145,6 @@ def planned_width(right: np.ndarray, n_gold: int, n_tasks: int, interval: float)
         right: whether the label of each gold task is right, ``(n,)``.
         n_gold: how many there will be.
         n_tasks: of all tasks.
-        interval: mass.
     """
     few = quantile(interval) ** 2
     share = float((right.sum() + few / 2) / (len(right) + few))

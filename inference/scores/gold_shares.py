@@ -78,7 +78,6 @@ def slope(y: np.ndarray, f: np.ndarray, draw: GoldDraw) -> float:
     Args:
         y: 1 where a gold task has the property, ``(n, Q)``.
         f: predictions, ``(N, Q)``.
-        draw: of the gold tasks.
     """
     spread = f.var(0, ddof=1).sum() if len(f) > 1 else 0.0
     if spread < 1e-12:
@@ -98,8 +97,6 @@ def estimated(y: np.ndarray, f: np.ndarray, draw: GoldDraw, interval: float, *, 
     Args:
         y: 1 where a gold task has the property, ``(n, Q)``, n from 1.
         f: predictions, ``(N, Q)``.
-        draw: of the gold tasks.
-        interval: mass of the intervals.
         by: the weight λ of the predictions; by default their slope, and at most what weighs 1 on the mean of all tasks.
     """
     n, total = len(y), len(f)
@@ -125,7 +122,6 @@ def residuals(y: np.ndarray, f: np.ndarray, draw: GoldDraw, weight: float) -> Re
     Args:
         y: 1 where a gold task has the property, ``(n, Q)``.
         f: predictions for the gold tasks, ``(n, Q)``.
-        draw: of the gold tasks.
         weight: of the predictions, λ.
     """
     return Residuals(*(draw.weights @ _about_means(values, draw) ** 2 for values in (y - weight * f, y)))

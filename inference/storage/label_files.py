@@ -40,7 +40,6 @@ def join_labels(fit: Posterior, table: Any, task: str | None = None, prefix: str
     """Return a table with the labels of its tasks: columns label, probability (of it) and entropy (nats).
 
     Args:
-        fit: what has the labels.
         table: of pandas, polars, pyarrow or Hugging Face, with a column of tasks, in any order and with repeats, and
             one called "question" where the fit has several.
         task: that column; None for the one that is called so or has nothing but tasks of the fit, and without one for
@@ -101,9 +100,6 @@ def iter_labels(fit: Posterior) -> Iterator[pd.DataFrame]:
     The columns are label (ties: the first class), probability, entropy in nats, of ordered classes the expected score
     with its interval and the median, and ``p_<class>`` with the probability of each class. Tasks of a scan come in
     ascending order.
-
-    Args:
-        fit: what has the labels.
     """
     files = fit.source
     if not isinstance(files, Files):
@@ -146,7 +142,6 @@ def write_labels(
       its values are the labels, of several questions dictionaries, and the scores' metadata have the probabilities.
 
     Args:
-        fit: what has the labels.
         path: the file to write or to replace: .json, .parquet for ``"hf"``, .csv for ``"csv"``, .jsonl for ``"jsonl"``;
             for ``"inspect"`` and of a fit of a scan the new folder, such as ``"labels/"``.
         to: the tool, one of these, which has no default; a fit of a scan takes none.

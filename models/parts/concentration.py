@@ -74,7 +74,6 @@ def sample_shares(name: str, n: int, concentration: float, dim: str, *, plate: t
     The share of a single group is 1: then there is no site, since a parameter without freedom has no density.
 
     Args:
-        name: of the site.
         n: number of groups.
         concentration: :math:`\eta`.
         dim: name of their dimension, such as ``"group"``.

@@ -54,7 +54,6 @@ def _weights(name: str, shape: tuple[int, int], dims: tuple[str, ...]) -> Array:
     """Standard normal weights, which start small and at random: at zero no direction is better than another.
 
     Args:
-        name: of the site.
         shape: of the weights, ``(rows, columns)``.
         dims: of one matrix, or of one row of many in a plate.
     """

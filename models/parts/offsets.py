@@ -25,7 +25,6 @@ def sample_offsets(
     """Sample normal numbers, which start at zero, or at random: of a product at zero no factor has a slope.
 
     Args:
-        name: of the site.
         shape: of one member's numbers.
         deviation: their standard deviation.
         dims: names of the dimensions of ``shape``.

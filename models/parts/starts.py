@@ -90,7 +90,6 @@ def annotation_confusions(annotations: Annotations, n_groups: int, key: Array) -
     Args:
         annotations: the data, all of them: of data in chunks the start would be another.
         n_groups: how many groups M.
-        key: random key of k-means.
     """
     annotations = _of_classes(annotations)
     n_classes, label = annotations.n_classes, jnp.asarray(annotations.label)

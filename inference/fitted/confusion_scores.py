@@ -1,7 +1,8 @@
-"""Scores of workers from their confusion matrices, ``(..., J, K, L)``: rows are true classes, columns annotations.
+r"""Scores of workers from their confusion matrices, ``(..., J, K, L)``: rows are true classes, columns annotations.
 
 The first K columns are classes. Where there are more, abstentions, the chance of being right is among the annotations
-that are no abstentions.
+that are no abstentions. ``shares``, :math:`\rho`, are of the classes, ``(K,)``, or of the tasks that each worker is
+asked about, ``(J, K)``. A score is ``(..., J)``.
 """
 
 from collections.abc import Callable
@@ -17,8 +18,6 @@ def scores(confusions: np.ndarray, shares: np.ndarray, kind: Kind = NOMINAL) -> 
     """All scores by name, ``(..., J)`` each; sensitivity and specificity where there are two classes.
 
     Args:
-        confusions: ``(..., J, K, L)``.
-        shares: of the classes, ``(K,)``, or of the tasks that each worker is asked about, ``(J, K)``.
         kind: the kind of the labels, which may have scores of its own.
     """
     n_classes = confusions.shape[-2]
@@ -38,8 +37,6 @@ def over_questions(
 
     Args:
         score: of confusion matrices and shares, ``(..., J)``.
-        confusions: ``(..., J, K, L)``.
-        shares: of the classes, ``(K,)`` or ``(J, K)``.
     """
     n_classes, n_categories = confusions.shape[-2:]
     if kind.own is None:
@@ -56,15 +53,7 @@ def over_questions(
 
 
 def abstention_rate(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    r"""Probability of an abstention, of the crowd's mix of tasks: :math:`\sum_k \rho_k \sum_{l \geq K} \beta_j[k, l]`.
-
-    Args:
-        confusions: ``(..., J, K, L)``.
-        shares: of the classes, ``(K,)``, or of the tasks that each worker is asked about, ``(J, K)``.
-
-    Returns:
-        ``(..., J)``.
-    """
+    r"""Probability of abstaining, of the crowd's mix of tasks: :math:`\sum_k \rho_k \sum_{l \geq K} \beta_j[k, l]`."""
     return _probability(np.einsum("...kl,...k->...", confusions[..., confusions.shape[-2] :], shares))
 
 
@@ -83,13 +72,6 @@ def accuracy(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
     With abstentions it is divided by the probability of an annotation that is none,
     :math:`\sum_k \rho_k \sum_{l < K} \beta_j[k, l]`.
-
-    Args:
-        confusions: ``(..., J, K, L)``.
-        shares: of the classes, ``(K,)``, or of the tasks that each worker is asked about, ``(J, K)``.
-
-    Returns:
-        ``(..., J)``.
     """
     right = np.einsum("...kk,...k->...", confusions[..., : confusions.shape[-2]], shares)
     if confusions.shape[-1] == confusions.shape[-2]:
@@ -106,12 +88,6 @@ def spammer_score(confusions: np.ndarray) -> np.ndarray:
     (Raykar & Yu 2011, section 3). For two classes it is :math:`(\text{sensitivity} + \text{specificity} - 1)^2`. It
     is also :math:`\frac{1}{K - 1} \min_v \|\beta_j - \mathbf{1} v^\top\|_F^2`, the distance to the nearest matrix
     whose rows all equal one :math:`v`, the mean row; :func:`rank_one_distance` lets the rows differ in length too.
-
-    Args:
-        confusions: ``(..., J, K, L)``.
-
-    Returns:
-        ``(..., J)``.
     """
     n_classes = confusions.shape[-2]
     spread = confusions - (np.einsum("...kl->...l", confusions) / n_classes)[..., None, :]
@@ -119,26 +95,12 @@ def spammer_score(confusions: np.ndarray) -> np.ndarray:
 
 
 def sensitivity(confusions: np.ndarray) -> np.ndarray:
-    r"""Probability of a right annotation of a positive task, :math:`\beta_j[1, 1]`: class 2 is the positive one.
-
-    Args:
-        confusions: ``(..., J, 2, L)``.
-
-    Returns:
-        ``(..., J)``.
-    """
+    r"""Probability of a right annotation of a positive task, :math:`\beta_j[1, 1]`: class 2 is the positive one."""
     return given_a_class(confusions)[..., 1, 1]
 
 
 def specificity(confusions: np.ndarray) -> np.ndarray:
-    r"""Probability of a right annotation of a negative task, :math:`\beta_j[0, 0]`: class 1 is the negative one.
-
-    Args:
-        confusions: ``(..., J, 2, L)``.
-
-    Returns:
-        ``(..., J)``.
-    """
+    r"""Probability of a right annotation of a negative task, :math:`\beta_j[0, 0]`: class 1 is the negative one."""
     return given_a_class(confusions)[..., 0, 0]
 
 
@@ -146,8 +108,6 @@ def more_scores(confusions: np.ndarray, shares: np.ndarray, kind: Kind = NOMINAL
     """The scores that come after those of :func:`scores`, by name, ``(..., J)`` each.
 
     Args:
-        confusions: ``(..., J, K, L)``.
-        shares: of the classes, ``(K,)``, or of the tasks that each worker is asked about, ``(J, K)``.
         kind: the kind of the labels, which says where questions have classes of their own.
     """
     told = over_questions(informativeness, confusions, shares, kind)
@@ -155,14 +115,7 @@ def more_scores(confusions: np.ndarray, shares: np.ndarray, kind: Kind = NOMINAL
 
 
 def trace(confusions: np.ndarray) -> np.ndarray:
-    r"""Probability of a right annotation where all classes are equally frequent: :math:`\text{tr}(\beta_j) / K`.
-
-    Args:
-        confusions: ``(..., J, K, L)``.
-
-    Returns:
-        ``(..., J)``.
-    """
+    r"""Probability of a right annotation where all classes are equally frequent: :math:`\text{tr}(\beta_j) / K`."""
     return _probability(np.einsum("...kk->...", given_a_class(confusions)) / confusions.shape[-2])
 
 
@@ -173,13 +126,6 @@ def informativeness(confusions: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
     It is 0 for a spammer. It is the entropy of :math:`\rho` for a perfect worker, and for a worker whose errors can be
     undone, such as one who always swaps two classes.
-
-    Args:
-        confusions: ``(..., J, K, L)``.
-        shares: :math:`\rho`, of the classes, ``(K,)`` or ``(J, K)``.
-
-    Returns:
-        ``(..., J)``.
     """
     given = np.einsum("...kl,...k->...l", confusions, shares)
     noise = np.einsum("...k,...k->...", entropy(confusions), shares)
@@ -193,12 +139,7 @@ def rank_one_distance(confusions: np.ndarray) -> np.ndarray:
 
     with the singular values :math:`\sigma_r` (Eckart & Young 1936). Rows that sum to one are equal where the rank is
     one, so this distance and :func:`spammer_score` are 0 for the same matrices; elsewhere the distance is smaller.
-
-    Args:
-        confusions: ``(..., J, K, L)``. One takes 1 µs for two classes, 10 µs for ten.
-
-    Returns:
-        ``(..., J)``.
+    One takes 1 µs for two classes, 10 µs for ten.
     """
     values = np.linalg.svd(confusions, compute_uv=False)
     return (values[..., 1:] ** 2).sum(-1) / (confusions.shape[-2] - 1)

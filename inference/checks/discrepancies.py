@@ -95,7 +95,7 @@ def _vote_counts(annotations: Annotations) -> Measure:
 
     def take(label: np.ndarray) -> np.ndarray:
         given = label < n_classes
-        largest = cross_counts((len(n_annotations), n_classes), task[given], label[given]).max(-1)
+        largest = cross_counts((n_classes, len(n_annotations)), label[given], task[given]).max(0)
         return np.bincount(10 * largest[voted] // n_annotations[voted], minlength=11)[shown]
 
     names = pd.Index([_step_name(step, steps[step]) for step in shown], name="largest share")
@@ -279,23 +279,23 @@ def majority_counter(annotations: Annotations) -> tuple[np.ndarray, Callable[[np
     size = np.bincount(worker[~alone], minlength=n_workers)
     again = np.flatnonzero(visits[visit] > 1)
     one = np.ones(len(task), dtype=np.int32)
+    classes = np.arange(n_classes)[:, None]
 
     def credit_once(label: np.ndarray, votes: np.ndarray) -> np.ndarray:
         """Of rows of who annotated the task once: without one's vote, the majority is of no more than one class less.
 
         Who gave a class that is the most frequent by more than one vote agrees; by one vote, it ties with the next.
         """
-        most = votes.max(-1)
-        next_to_it = np.where(votes == most[:, None], -1, votes).max(-1, initial=-1)
-        n_next = (votes == next_to_it[:, None]).sum(-1)
-        alone_first = (votes == most[:, None]).sum(-1) == 1
-        credit = np.where(most - 1 > next_to_it, 1.0, 1 / (1 + n_next)) * (alone_first & (most > 1))
-        agrees = votes[task, np.minimum(label, n_classes - 1)] == most[task]
-        return credit[task] * (agrees & (label < n_classes))
+        first, most = votes.argmax(0), votes.max(0)
+        others = np.where(classes == first, -1, votes)  # a class apart from the first one, of which there may be more
+        next_to_it = others.max(0)
+        n_next = (others == next_to_it).sum(0)
+        credit = np.where(most - 1 > next_to_it, 1.0, 1 / (1 + n_next)) * ((next_to_it < most) & (most > 1))
+        return credit[task] * (label == first[task])
 
     def take(label: np.ndarray) -> np.ndarray:
         given = label < n_classes
-        votes = cross_counts((n_tasks, n_classes), task[given], label[given])
+        votes = cross_counts((n_classes, n_tasks), label[given], task[given])
         credit = credit_once(label, votes)
         credit[again] = 0.0
         chosen = again[given[again]]
@@ -303,7 +303,7 @@ def majority_counter(annotations: Annotations) -> tuple[np.ndarray, Callable[[np
             return np.bincount(worker, credit, n_workers)
         own = csr_array((one[chosen], (visit[chosen], label[chosen])), shape=(len(visits), n_classes))
         for chunk in np.array_split(chosen, max(len(chosen) * n_classes // CELLS, 1)):
-            others = votes[task[chunk]] - own[visit[chunk]].toarray()
+            others = votes.T[task[chunk]] - own[visit[chunk]].toarray()
             most = others.max(-1, keepdims=True)
             winning = (others == most) & (most > 0)
             credit[chunk] = winning[np.arange(len(chunk)), label[chunk]] / np.maximum(winning.sum(-1), 1)

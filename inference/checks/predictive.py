@@ -35,6 +35,8 @@ from .check_results import LEVEL, Checks, DiscrepancyResult
 from .discrepancies import DISCREPANCIES, Discrepancy, Measure, of_function
 
 NewTruth = Literal["prior", "posterior"]
+DRAWS = (10, 50)  # of the parameters, at the least and at the most
+NUMBERS = 1e7  # annotations in all replicates, about, where their number is not asked for
 Discrepancies = str | Iterable[str] | Mapping[str, Discrepancy | Callable[[Annotations], Any]] | None
 
 
@@ -42,7 +44,7 @@ def check(
     fit: Posterior | Fitted,
     discrepancies: Discrepancies = None,
     *,
-    draws: int = 50,
+    draws: int | None = None,
     replicates: int = 10,
     truth: NewTruth = "posterior",
     weaker_prior: float | None = None,
@@ -87,7 +89,8 @@ def check(
             the annotations are unusual, or a series of numbers by unit. To combine both, take the above from
             ``DISCREPANCIES``. Functions see one row for each annotation, without counts.
         draws: how many draws of the parameters, from 1, spread evenly over the fit's; of a point the only one is
-            repeated.
+            repeated. None for 50, of more than 20,000 annotations fewer, down to 10, so that checks take about as long
+            as a fit by EM.
         replicates: how many replicates of each draw, from 2.
         truth: the replicates' true labels: ``"posterior"``, drawn given the annotations once for each draw; or
             ``"prior"``, drawn anew from the truth prior for each replicate, as for tasks without annotations.
@@ -107,12 +110,15 @@ def check(
             units or no number.
     """
     truth_value("progress", progress)
-    draws, replicates = whole_number("draws", draws, 1), whole_number("replicates", replicates, 2)
+    replicates = whole_number("replicates", replicates, 2)
     check_name("value of truth", truth, get_args(NewTruth))
     if weaker_prior is not None:
         real_number("weaker_prior", weaker_prior, above=0, below=1)
     source = posterior_of(fit)
     design = source.annotations.expanded()
+    if draws is None:
+        draws = int(np.clip(NUMBERS / (replicates * max(design.n_rows, 1)), *DRAWS))
+    draws = whole_number("draws", draws, 1)
     title = f"Posterior predictive checks of {source.story}: {draws} draws, {replicates} replicates of each"
     if truth == "prior":
         title += ", with true labels drawn from their prior"

@@ -25,8 +25,6 @@ MAJORITY_VOTE = "majority_vote"  # the baseline, which needs no other majority v
 MOST_CLASSES = 20  # up to which gold labels and labels are cross-tabulated
 MOST_CONFUSED = 100  # pairs of classes that are listed where there are more classes
 MOST_FLAGGED = 50  # flagged units that are listed
-DRAWS, DRAWS_OF_MANY = 50, 15  # of the parameters, from which checks replicate the annotations
-MANY_ANNOTATIONS = 100_000  # above which they are fewer, as each takes a second
 SHOWN = {"low": "replicated_low", "high": "replicated_high"}  # columns of checks
 
 
@@ -62,9 +60,8 @@ def comparison_section(subject: Subject) -> Section | None:
 
 def make_checks(subject: Subject, *, progress: bool = True) -> Checks | str:
     """Posterior predictive checks of the fit that leads, or why there are none."""
-    draws = DRAWS if subject.annotations.n_annotations <= MANY_ANNOTATIONS else DRAWS_OF_MANY
     try:
-        return check(subject.lead[1], draws=draws, seed=subject.seed, progress=progress)
+        return check(subject.lead[1], seed=subject.seed, progress=progress)
     except AnnotationError as error:
         return str(error)
 

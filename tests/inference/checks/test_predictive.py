@@ -10,6 +10,7 @@ from made_fits import changed
 from scipy.stats import binom, chisquare
 
 import crowdppl as cp
+from crowdppl.inference.checks import predictive
 from crowdppl.inference.checks.discrepancies import DISCREPANCIES
 from crowdppl.inference.checks.predictive import check, from_posterior, prior_check
 from crowdppl.inference.densities.evidence import with_evidence
@@ -205,6 +206,16 @@ def test_own_discrepancies_that_change_their_units_are_refused(em):
         check(em, {"twice": lambda _: pd.Series([1.0, 2.0], index=["a", "a"])})
     with pytest.raises(ValueError, match=r"'none' .* without units"):
         check(em, {"none": lambda _: pd.Series(dtype=float)})
+
+
+def test_many_annotations_are_replicated_from_fewer_draws_unless_they_are_asked_for(em, crowd, monkeypatch):
+    monkeypatch.setattr(predictive, "NUMBERS", 20 * 10 * crowd.n_rows)
+    assert len(check(em, "votes").result("votes").replicated) == 20
+    assert len(check(em, "votes", draws=30).result("votes").replicated) == 30
+    monkeypatch.setattr(predictive, "NUMBERS", 1)
+    checks = check(em, "votes")
+    assert len(checks.result("votes").replicated) == 10
+    assert "10 draws" in repr(checks)
 
 
 def test_wrong_arguments_say_what_is_accepted(em):

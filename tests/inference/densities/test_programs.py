@@ -121,9 +121,11 @@ def test_memory_maps_stay_flat_over_fits_of_all_stories_and_many_sizes():
 def test_a_program_that_does_much_by_doing_little_often_is_compiled_with_care(nothing_kept, monkeypatch):
     """On the CPU: ten numbers for each of a hundred keys are as much work as a thousand numbers."""
     monkeypatch.setattr(programs, "LITTLE", 500)
+    monkeypatch.setattr(programs, "SOME", 5000)
     given = []
     monkeypatch.setattr(programs.jax, "jit", lambda function, **options: given.append(options) or function)
     monkeypatch.setattr(programs.jax, "default_backend", lambda: "cpu")
-    for times, n_keys in ((None, 100), ("keys", 100), ("keys", 10)):
-        compiled(lambda x, keys: x, once=True, times=times)(np.ones(10), np.ones(n_keys))
-    assert ["compiler_options" in options for options in given] == [True, False, True]
+    for once, times, n_keys in ((True, None, 100), (True, "keys", 100), (True, "keys", 20), (False, None, 100)):
+        compiled(lambda x, keys: x, once=once, times=times)(np.ones(10), np.ones(n_keys))
+    levels = [options["compiler_options"].get("xla_backend_optimization_level") for options in given]
+    assert levels == [0, None, 1, None]

@@ -38,7 +38,7 @@ from .kinds import (
     sorted_labels,
     whole_as_integers,
 )
-from .scan import File, Scan, size_text
+from .scan import File, Scan, as_text, size_text
 
 BATCH = 2**17  # rows that are read at a time
 SORTED_BATCH = 2**18  # rows that come back at a time
@@ -178,7 +178,10 @@ def _as_tasks(values: pa.Array, file: File, scan: Scan) -> pa.Array:
         return values.cast(pa.int64())
     except pa.ArrowInvalid as error:
         name = scan.columns["task"]
-        raise AnnotationError(f"{file.path}, column {name!r}: whole numbers of 64 bits are needed: {error}") from None
+        raise AnnotationError(
+            f"{file.path}, column {name!r}: whole numbers of 64 bits with a sign are needed: {error}; "
+            f"{as_text(file.path, name)}"
+        ) from None
 
 
 def missing_cells(values: pa.Array) -> np.ndarray:

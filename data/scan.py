@@ -408,7 +408,7 @@ def _file(path: Origin, columns: dict[str, str]) -> File:
         if (kind := kind_of(schema.field(name).type)) not in KINDS[role]:
             raise AnnotationError(
                 f"{path}, column {name!r}: its values are of type {kind}; for {role}= {' or '.join(KINDS[role])} are "
-                f"needed: {_converted(path, name) if 'text' in KINDS[role] else 'convert the column first'}"
+                f"needed: {as_text(path, name) if 'text' in KINDS[role] else 'convert the column first'}"
             )
     types = {role: schema.field(name).type for role, name in columns.items()}
     stamp = path.stamp()
@@ -419,7 +419,7 @@ def _file(path: Origin, columns: dict[str, str]) -> File:
     return File(path, *stamp, footer.num_rows, footer.num_row_groups, types, _bounds(footer, columns.get("task")))
 
 
-def _converted(path: Origin, column: str) -> str:
+def as_text(path: Origin, column: str) -> str:
     """Return the advice on a column of another type: as text, in which different values stay different."""
     if not isinstance(path, ParquetFile):
         return "convert the column to text first"

@@ -145,7 +145,7 @@ def _of_text(value: Any) -> Any:
 
 
 def _inside(record: Any, *names: str) -> Any:
-    """What stands in a record under a name, under a name there, and so on; None where nothing does."""
+    """The value in a record under a name, under a name there, and so on; None where there is none."""
     for name in names:
         record = record.get(name) if isinstance(record, Mapping) else None
     return record
@@ -182,7 +182,7 @@ def _sample_of_weave(record: Record) -> Hashable:
 
 
 def _name_of_weave(reference: Any) -> str | None:
-    """What a reference ends with: the object's name and version, or a row of its dataset."""
+    """The end of a reference: the object's name and version, or a row of its dataset."""
     return reference.rpartition("/")[2] if isinstance(reference, str) else None
 
 

@@ -5,6 +5,7 @@
 #   JOBS         processes that share the tests; 0 for none beside pytest itself
 #   PYTEST_ARGS  further arguments of pytest, such as PYTEST_ARGS="-k wheel"
 #   SINCE        the commit since which `make test-changed` looks for changes; HEAD, what is not committed
+#   MINUTES      those of `make test-long`, after which it skips and lists the tests that are left
 #   MATRIX       what `make test-matrix` runs: versions of Python, each with the oldest dependencies that are supported,
 #                the newest ones, or those of constraints.txt
 #   BENCHMARKS   the scripts that `make bench` runs; all of benchmarks/ by default
@@ -20,6 +21,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 JOBS ?= 2
 PYTEST_ARGS ?=
+MINUTES ?=
 # A worker that crashes ends the run: xdist would otherwise wait for it for ever. Files start in the order of
 # tests/conftest.py, the longest first.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(PYTEST_ARGS)
@@ -66,7 +68,7 @@ test-changed: $(VENV)/.test  ## the tests of what differs from a commit: make te
 	@paths="$$($(BIN)/python tests/changed.py $(SINCE))" && if [ -n "$$paths" ]; then $(PYTEST) $$paths; fi
 
 test-long: $(VENV)/.test  ## the tests that take over three seconds each, or are of one more story or option
-	$(PYTEST) -m "long and not slow and not gpu and not notebook"
+	CROWDPPL_TEST_MINUTES=$(MINUTES) $(PYTEST) -m "long and not slow and not gpu and not notebook"
 
 test-slow: $(VENV)/.test  ## the tests that take minutes
 	$(PYTEST) -m "slow and not gpu"

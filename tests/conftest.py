@@ -3,9 +3,12 @@
 import ctypes
 import gc
 import os
+import random
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
@@ -72,6 +75,15 @@ A line names a test with its arguments, or without them whatever these are.
 """
 
 
+MINUTES = float(os.environ.get("CROWDPPL_TEST_MINUTES") or 0)
+"""Those after which no test is begun any more: what is left is skipped, and counted. 0 for no end.
+
+The files then come in another order every day, so that on a slow machine, too, each has its turn.
+"""
+DAY = os.environ.setdefault("CROWDPPL_TEST_DAY", date.today().isoformat())  # of all processes, at midnight too
+BEGUN = float(os.environ.setdefault("CROWDPPL_TEST_BEGUN", str(time.time())))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Import ArviZ before processes that share the tests do.
 
@@ -84,8 +96,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests of :data:`LONG`; run the files of :data:`HEAVIEST` first, and the others as they come."""
-    places = {name: place for place, name in enumerate(HEAVIEST)}
+    """Mark the tests of :data:`LONG`; run the files of :data:`HEAVIEST` first, and the others as they come.
+
+    Where minutes are counted the order is that of the day.
+    """
+    first = list(HEAVIEST)
+    if MINUTES:
+        first = sorted({item.path.name for item in items})
+        random.Random(DAY).shuffle(first)
+    places = {name: place for place, name in enumerate(first)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
     long = set(LONG.read_text(encoding="utf-8").splitlines())
     names = [{item.nodeid, item.nodeid.partition("[")[0]} for item in items]  # a test with its arguments, or with any
@@ -95,6 +114,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     gone = long.difference(*names)
     if gone and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         raise pytest.UsageError(f"{LONG.name} names tests that are not there: {', '.join(sorted(gone))}")
+
+
+def pytest_runtest_setup() -> None:
+    if MINUTES and time.time() - BEGUN > 60 * MINUTES:
+        pytest.skip(f"{MINUTES:g} minutes are over: CROWDPPL_TEST_MINUTES")
 
 
 def pytest_collection_finish() -> None:

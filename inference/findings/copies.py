@@ -68,6 +68,8 @@ class AgreeingGroup:
         n_tasks: tasks that two of theirs share.
         question: the one in which they agree so, None for all.
         by_chance: the probability that any of the independent workers who give always the same do so, where they do.
+        explained: the share of their agreement beyond chance that independent workers would have who agree so with the
+            others; 0 of those who give the same.
     """
 
     workers: np.ndarray
@@ -76,6 +78,7 @@ class AgreeingGroup:
     n_tasks: int
     question: Hashable = None
     by_chance: float = 0.0
+    explained: float = 0.0
 
 
 def agreeing_groups(annotations: Annotations) -> list[AgreeingGroup]:
@@ -154,7 +157,9 @@ def _agreeing(given: _Given | None) -> tuple[list[AgreeingGroup], list[AgreeingG
         is_doubtful = not _is_above_zero(excess[2:])
         if is_doubtful and ((taken[1] & is_member).any() or excess[2].mean() <= 0):
             continue
-        found[is_doubtful].append(_described(shared, group))
+        within, between, among = sides.mean(1)
+        explained = between**2 / (within * among) if among > 0 else 1.0
+        found[is_doubtful].append(replace(_described(shared, group), explained=float(explained)))
         taken[int(is_doubtful)] |= is_member
     return found
 

@@ -29,6 +29,7 @@ from .repeated import MUCH, AgreeingRepeats, agreeing_repeats, contradicting_rep
 SHOWN = 4  # groups
 RULES = ("keep", "one", "auto")
 LEFT = 0.5  # of the annotations that are left with copies as one, from which on they count so by "auto"
+EXPLAINED = 0.4  # of a group's agreement, from which on it stays as it is by "auto" where it is most of the crowd
 FIGURES = ("within", "outside", "n_tasks", "question")
 FIGURES_OF_REPEATS = ("pairs", "agreement", "expected")
 
@@ -279,10 +280,11 @@ def with_copies(annotations: Annotations, rule: str, labels_of: Callable[[Annota
 
     Args:
         rule: ``"one"``, where no group is sure also of :func:`.doubtful_groups`; ``"keep"`` for the annotations as they
-            are; or ``"auto"``, by which groups stay so where less than half of them (:data:`LEFT`) would be left, and
-            these still depend on each other (:mod:`.dependence`). There most workers are of one group or another and
-            the groups err together too, as on judges_llmbar; where they do not, as runs of several judges, each group
-            is one voice.
+            are; or ``"auto"``, by which a group that gave most of the annotations stays so where independence explains
+            much of its agreement (:data:`EXPLAINED`): as on pairs_pandalm, where three people agree and two models err
+            together. All stay so where less than half of the annotations (:data:`LEFT`) would be left, and these still
+            depend on each other (:mod:`.dependence`). There most workers are of one group or another and the groups err
+            together too, as on judges_llmbar; where they do not, as runs of several judges, each group is one voice.
         labels_of: returns the probabilities of labels, ``(N, K)``, of annotations by workers who err independently.
 
     Raises:
@@ -295,11 +297,19 @@ def with_copies(annotations: Annotations, rule: str, labels_of: Callable[[Annota
     repeats = repeats if once.n_annotations < annotations.n_annotations else None
     given = once.of_classes()
     groups = copying_groups(given) or (doubtful_groups(given) if rule == "one" else [])
+    if rule == "auto":
+        groups = [group for group in groups if not _is_able(group, given)]
     merged = as_one(once, groups)
     is_few = merged.n_annotations < LEFT * once.n_annotations
     if rule == "auto" and is_few and (merged.scored or dependence(merged, labels_of(merged)) >= BEFORE):
         return Counted(once, [], repeats)
     return Counted(merged, groups, repeats)
+
+
+def _is_able(group: AgreeingGroup, given: Annotations) -> bool:
+    """Return whether a group gave more than half of the annotations, and much of its agreement may be of ability."""
+    n = np.bincount(np.asarray(given.worker), given.row_counts, given.n_workers)
+    return group.explained > EXPLAINED and n[group.workers].sum() > n.sum() / 2
 
 
 def as_one(annotations: Annotations, groups: Iterable[AgreeingGroup]) -> Annotations:

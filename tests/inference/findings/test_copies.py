@@ -576,6 +576,30 @@ def test_a_fit_with_copies_as_one_is_compared_only_with_fits_of_the_same_annotat
         cp.compare(fits, progress=False)
 
 
+def able_people_and_models_who_err_together(seed, n_tasks=1000):
+    """Three people of .95 and two models of .75, who err together in a quarter of the tasks."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n_tasks) < 0.5
+    common, shared = rng.random((2, n_tasks, 1)) < [[[0.25]], [[0.25]]]
+    people = truth[:, None] ^ (rng.random((n_tasks, 3)) < 0.05)
+    models = truth[:, None] ^ np.where(shared, common, rng.random((n_tasks, 2)) < 0.25)
+    return crowd(np.hstack([people, models]).astype(float), ["ann", "bob", "cy", "model a", "model b"]), truth
+
+
+def test_able_people_who_are_most_of_the_crowd_stay_as_they_are_and_copies_who_are_most_count_once():
+    found, right = 0, []
+    for seed in range(6):
+        annotations, truth = able_people_and_models_who_err_together(seed)
+        found += ["ann", "bob", "cy"] in found_in(annotations)
+        fit = cp.fit("one_coin", annotations, copies="auto", progress=False)
+        assert all("as_one" not in one.values for one in findings_of(fit, "copies"))
+        right.append((fit.labels["label"].astype(float) == truth[fit.labels.index.astype(int)]).mean())
+    assert found >= 3
+    assert np.mean(right) > 0.98
+    (finding,) = findings_of(cp.fit("one_coin", copying(1), copies="auto", progress=False), "copies")
+    assert finding.values["as_one"][0]["workers"] == ["gpt-a", "gpt-b", "gpt-c", "gpt-d"]  # four of seven
+
+
 def sides_of_one_source(seed, n_tasks=200):
     """Four judges of twelve who give in each order the side that a source of that order gives, and know no item."""
     rng = np.random.default_rng(seed)

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["labelme", "music"])
-def test_the_four_percentages_of_figure_1_follow_from_the_data(name):
-    share = shares_who_confuse(cp.load_dataset(name)).set_index(["gold", "annotation"])["share"]
+def test_the_four_percentages_of_figure_1_follow_from_the_data(real, name):
+    share = shares_who_confuse(real(name)).set_index(["gold", "annotation"])["share"]
     for pair, percent in conal_real.SHARES[name].items():
         assert f"{100 * share[pair]:.1f}" == f"{percent:.1f}"
     rows = conal_real.run(name, conal_real.FIGURE_1, conal_real.DEFAULT, 0)

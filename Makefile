@@ -5,7 +5,7 @@
 #   JOBS         processes that share the tests; 0 for none beside pytest itself
 #   PYTEST_ARGS  further arguments of pytest, such as PYTEST_ARGS="-k wheel"
 #   SINCE        the commit since which `make test-changed` looks for changes; HEAD, what is not committed
-#   MINUTES      those of `make test-long`, after which it skips and lists the tests that are left
+#   MINUTES      those of `make test-long`, after which it begins no test, and counts those that are left as skipped
 #   MATRIX       what `make test-matrix` runs: versions of Python, each with the oldest dependencies that are supported,
 #                the newest ones, or those of constraints.txt
 #   BENCHMARKS   the scripts that `make bench` runs; all of benchmarks/ by default

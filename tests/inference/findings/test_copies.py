@@ -596,6 +596,10 @@ def test_able_people_who_are_most_of_the_crowd_stay_as_they_are_and_copies_who_a
         right.append((fit.labels["label"].astype(float) == truth[fit.labels.index.astype(int)]).mean())
     assert found >= 3
     assert np.mean(right) > 0.98
+    again = annotations.to_frame().query("worker == 'model a'").assign(worker="model a again")  # half of the rows then
+    twice = cp.Annotations.from_frame(pd.concat([annotations.to_frame(), again]))
+    (finding,) = findings_of(cp.fit("one_coin", twice, copies="auto", progress=False), "copies")
+    assert [one["workers"] for one in finding.values["as_one"]] == [["model a", "model a again"]]
     (finding,) = findings_of(cp.fit("one_coin", copying(1), copies="auto", progress=False), "copies")
     assert finding.values["as_one"][0]["workers"] == ["gpt-a", "gpt-b", "gpt-c", "gpt-d"]  # four of seven
 

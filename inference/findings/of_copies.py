@@ -48,16 +48,22 @@ def copies(of: Labels) -> Iterator[Said]:
         return
     crowd = crowd_of(of)
     facts = of.outcome.facts if isinstance(of, Fitted) else {}
-    as_one = facts.get("copies") or []
-    groups = as_one or ([] if crowd is None else copying_groups(crowd.given))
-    if not groups:
-        return
+    as_one, unasked = facts.get("copies") or [], bool(facts.get("copies_unasked"))
+    if as_one:
+        yield _counted_once(of, as_one, facts["copies_left"], unasked)
+    in_full = copying_groups(crowd.given) if crowd and (unasked or not as_one) else []
+    if in_full:
+        yield _in_doubt(of, in_full)
+
+
+def _in_doubt(of: Labels, groups: Sequence[AgreeingGroup]) -> Said:
+    """Return what is said of groups whose members count in full."""
     first, workers, families = groups[0], list(of.annotations.workers), _families(of)
     names = [workers[j] for j in first.workers.tolist()]
     others = f"; so it is with {count_text(len(groups) - 1, 'other group')}" if len(groups) > 1 else ""
     asked = {} if first.question is None else {"question": first.question}
     place = f" of question {first.question!r}" if asked else ""
-    said = open_question(
+    return open_question(
         f"whether {listed(names)} are much better than the rest, or copies that count as one: they give the same "
         f"label in {first.within:.0%} of their annotations of one task{place} ({count_text(first.n_tasks, 'task')}), "
         f"and the label of others in {first.outside:.0%}, more than workers who err independently of each other "
@@ -71,19 +77,25 @@ def copies(of: Labels) -> Iterator[Said]:
         others=told(groups[1:], workers),
         **asked,
     )
-    if not as_one:
-        yield said
-        return
-    left, unasked = facts["copies_left"], bool(facts.get("copies_unasked"))
+
+
+def _counted_once(of: Labels, groups: Sequence[AgreeingGroup], left: float, unasked: bool) -> Said:
+    """Return what is said of groups who count as one worker each.
+
+    Args:
+        left: the share of the annotations that is left.
+        unasked: whether nobody asked for it.
+    """
+    said = _in_doubt(of, groups)
     most = (
         f"; by {left:.0%} of the annotations the labels may well be worse than majority vote: gold labels of some "
         "tasks, cp.next_gold(fit, 20), tell which are nearer"
     )
     more = most * (left < LEFT and not unasked)
-    yield Said(
+    return Said(
         f"{said.text}. Each group counts as one worker, which leaves {left:.0%} of the annotations",
         f"if they are much better than the rest, copies='keep' counts each of them{more}",
-        {**said.values, "as_one": told(groups, workers), "left": left, "unasked": unasked},
+        {**said.values, "as_one": told(groups, list(of.annotations.workers)), "left": left, "unasked": unasked},
         "warning" if unasked or left < LEFT else "note",
     )
 
@@ -180,8 +192,8 @@ def _remedy_of_repeats(of: Labels, workers: np.ndarray) -> str:
 def _counted_before(of: Labels, code: str) -> list[Said]:
     """Return what findings on the heaviest fit of an average say of what counts once in it."""
     found = of.heaviest[1].findings if isinstance(of, Posterior) and of.members else ()
-    known = (one for one in found if one.code == code and "left" in one.values)
-    return [Said(one.text, one.remedy, one.values, one.severity) for one in known]
+    known = [Said(one.text, one.remedy, one.values, one.severity) for one in found if one.code == code]
+    return known if any("left" in one.values for one in known) else []
 
 
 def _families(of: Labels) -> Mapping[Hashable, Hashable]:

@@ -5,6 +5,7 @@ Terminal, report and Python say the same words: :class:`Verdict` has them once. 
 """
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -36,6 +37,18 @@ NOTED = (*USELESS, "class_of_none", "items_apart", "perhaps_copies", "names_alik
 
 DECIDE = (("copies", "warning"), ("perhaps_copies", "note"))
 """Findings on copies, if they are such, whose rule decides the labels, by code and severity."""
+
+AS_ONE = (
+    "labels with each group of workers who may copy as one worker, which are better if they do",
+    "one",
+    "fit.annotations",
+)
+IN_FULL = (
+    "labels with each worker in full, which are better if they are much better than the rest and do not copy",
+    "keep",
+    "annotations",
+)
+"""What another rule on copies gives, the rule, and the annotations that it is for."""
 
 SHOWN = 5  # doubtful tasks, pairs of classes and workers that are named
 FEWEST_GOLD = 10  # gold tasks from which they speak for or against the labels
@@ -321,25 +334,14 @@ def _fitted_again(of: Posterior) -> str:
     return of.story if known else "auto" if of.is_average else "dawid_skene"
 
 
-def _copies_otherwise(of: Posterior) -> tuple[Step, ...]:
-    """Return the fit in which copies count the other way, as one worker or in full, where they decide the labels."""
-    named = [each for each in findings(of) if (each.code, each.severity) in DECIDE]
-    found = named[0] if named else None
-    if found is None:
-        return ()
-    text, rule, data = (
-        "labels with each group of workers who may copy as one worker, which are better if they do",
-        "one",
-        "fit.annotations",
-    )
-    if "as_one" in found.values:
-        text, rule, data = (
-            "labels with each worker in full, which are better if they are much better than the rest and do not copy",
-            "keep",
-            "annotations",
-        )
-    command = f"crowdppl fit FILE --story {(story := _fitted_again(of))} --set copies={rule} --out copies-{rule}"
-    return (Step(text, command, f'cp.fit("{story}", {data}, copies="{rule}")'),)
+def _copies_otherwise(of: Posterior) -> Iterator[Step]:
+    """Yield the fits in which copies count the other way, as one worker or in full, where they decide the labels."""
+    story = _fitted_again(of)
+    decide = ("as_one" in each.values for each in findings(of) if (each.code, each.severity) in DECIDE)
+    for is_one in dict.fromkeys(decide):
+        text, rule, data = IN_FULL if is_one else AS_ONE
+        command = f"crowdppl fit FILE --story {story} --set copies={rule} --out copies-{rule}"
+        yield Step(text, command, f'cp.fit("{story}", {data}, copies="{rule}")')
 
 
 def _next(annotations: Annotations) -> tuple[Step, ...]:

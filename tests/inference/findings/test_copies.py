@@ -598,8 +598,18 @@ def test_able_people_who_are_most_of_the_crowd_stay_as_they_are_and_copies_who_a
     assert np.mean(right) > 0.98
     again = annotations.to_frame().query("worker == 'model a'").assign(worker="model a again")  # half of the rows then
     twice = cp.Annotations.from_frame(pd.concat([annotations.to_frame(), again]))
-    (finding,) = findings_of(cp.fit("one_coin", twice, copies="auto", progress=False), "copies")
+    fit = cp.fit("one_coin", twice, copies="auto", progress=False)
+    finding, in_full = findings_of(fit, "copies")
     assert [one["workers"] for one in finding.values["as_one"]] == [["model a", "model a again"]]
+    assert (in_full.values["workers"], in_full.severity) == (["ann", "bob", "cy"], "warning")
+    assert {"ann", "bob", "cy"} <= set(fit.workers.query("review").index)
+    assert [f'copies="{rule}"' in step.call for rule in ("keep", "one") for step in fit.verdict.next[:2]] == [
+        *(True, False),
+        *(False, True),
+    ]
+    average = cp.fit("auto", twice, stories=["one_coin", "mace"], progress=False)
+    again = fit.update(twice.to_frame()[:1].assign(task=-1), progress=False)
+    assert all(len(findings_of(one, "copies")) == 2 for one in (average, again))
     (finding,) = findings_of(cp.fit("one_coin", copying(1), copies="auto", progress=False), "copies")
     assert finding.values["as_one"][0]["workers"] == ["gpt-a", "gpt-b", "gpt-c", "gpt-d"]  # four of seven
 

@@ -1,6 +1,7 @@
 """Scores by worker: from confusion matrices, from gold labels, and how long an annotation takes."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -33,7 +34,8 @@ def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
 
     By worker: annotations, accuracy, spammer_score, with two classes sensitivity and specificity, and with abstentions
     abstention_rate; each with low and high. They are NaN of workers whose annotations were left out, since these give
-    one class whatever the task.
+    one class whatever the task. What nobody can have under a story, such as a position bias under ``one_coin``, an
+    average has of its other stories alone.
 
     Raises:
         AnnotationError: the annotations name no workers.
@@ -43,7 +45,25 @@ def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
     frame = pd.DataFrame(index=source.workers.to_index("worker"))
     frame["annotations"] = source.n_by_worker().astype(int)
     scores = partial(confusion_scores.scores, kind=source.kind)
-    return with_groups(_without_left_out(_with_scores(fit, frame, scores, interval), fit), fit)
+    frame = _with_scores(fit, frame, scores, interval)
+    for name, able in _able(fit).items():
+        of_able = _with_scores(able, frame[[]], scores, interval).filter(regex=f"^{name}(_low|_high)?$")
+        frame[list(of_able)] = of_able
+    return with_groups(_without_left_out(frame, fit), fit)
+
+
+def _able(fit: Posterior | Fitted) -> dict[str, Posterior]:
+    """By score of the kind of the labels the average of those stories under which workers can have it, if not all."""
+    if not isinstance(fit, Posterior) or len(fit.members) < 2:
+        return {}
+    kind, shares = fit.source.kind, class_mix(fit)
+    each = {name: kind.worker_scores(fitted.confusion_draws[:, :1], shares) for name, fitted in fit.members.items()}
+    able = {}
+    for score in next(iter(each.values())):
+        weights = fit.weights.where([not np.isnan(each[name][score]).all() for name in fit.weights.index], 0.0)
+        if 0 < weights.sum() < fit.weights.sum():
+            able[score] = replace(fit, weights=weights / weights.sum())
+    return able
 
 
 def _without_left_out(frame: pd.DataFrame, fit: Posterior | Fitted) -> pd.DataFrame:

@@ -280,6 +280,11 @@ def test_items_that_nothing_connects_are_ranked_within_their_parts_which_is_said
 
 def test_a_story_that_can_have_no_position_bias_has_none():
     named = cp.Annotations.from_comparisons(table().query("label != 'refused'"), task="task")
-    alike = cp.fit("one_coin", named, progress=False).workers  # of errors on both sides
-    assert "position_bias" not in alike
-    assert cp.fit("dawid_skene", named, progress=False).workers["position_bias"].notna().all()
+    fits = {story: cp.fit(story, named, progress=False) for story in ("one_coin", "dawid_skene")}
+    assert "position_bias" not in fits["one_coin"].workers  # of errors on both sides
+    biases = fits["dawid_skene"].workers.filter(like="position_bias")
+    assert biases["position_bias"].notna().all()
+    average = cp.stack(fits, weights={"one_coin": 1, "dawid_skene": 1}).workers.filter(like="position_bias")
+    pd.testing.assert_frame_equal(
+        average, biases, check_dtype=False
+    )  # and in an average no story that can have none drags it to zero

@@ -48,7 +48,7 @@ def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
     frame = _with_scores(fit, frame, scores, interval)
     for name, able in _able(fit).items():
         of_able = _with_scores(able, frame[[]], scores, interval).filter(regex=f"^{name}(_low|_high)?$")
-        frame[list(of_able)] = of_able
+        frame[of_able.columns] = of_able
     return with_groups(_without_left_out(frame, fit), fit)
 
 
@@ -60,7 +60,7 @@ def _able(fit: Posterior | Fitted) -> dict[str, Posterior]:
     each = {name: kind.worker_scores(fitted.confusion_draws[:, :1], shares) for name, fitted in fit.members.items()}
     able = {}
     for score in next(iter(each.values())):
-        weights = fit.weights.where([not np.isnan(each[name][score]).all() for name in fit.weights.index], 0.0)
+        weights = fit.weights * pd.Series({name: not np.isnan(of[score]).all() for name, of in each.items()})
         if 0 < weights.sum() < fit.weights.sum():
             able[score] = replace(fit, weights=weights / weights.sum())
     return able

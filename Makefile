@@ -18,6 +18,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3 p
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Bytecode, as pip makes of a package that is copied: a process that may write none compiles for a second otherwise.
+BYTECODE := $(BIN)/python -m compileall -q __init__.py __main__.py cli data inference models
 
 JOBS ?= 2
 PYTEST_ARGS ?=
@@ -41,14 +43,17 @@ $(BIN)/python:
 
 $(VENV)/.package: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e .
+	$(BYTECODE)
 	@touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e ".[test,pyro]"
+	$(BYTECODE)
 	@touch $@ $(VENV)/.package
 
 $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e ".[docs,pyro]"
+	$(BYTECODE)
 	@touch $@ $(VENV)/.package
 
 demo: $(VENV)/.package  ## Dawid-Skene on the anaesthetists' ratings by EM, SVI and NUTS

@@ -187,6 +187,18 @@ def lazy(rng: np.random.Generator) -> cp.Annotations:
     return crowd(truth, label, given, 2)
 
 
+def few_experts(rng: np.random.Generator) -> cp.Annotations:
+    """400 tasks × 8, 32 workers, three classes; four are right in .95, all others in .36."""
+    return crowd(*drawn(rng, np.repeat([0.95, 0.36], [4, 28]), n_tasks=400, per_task=8), 3)
+
+
+def pairs_of_classes(rng: np.random.Generator) -> cp.Annotations:
+    """480 tasks × 5, 32 workers, eight classes in pairs; nine of ten errors are the other class of the pair."""
+    truth, label, given = drawn(rng, rng.beta(5, 4, 32) * 0.85 + 0.1, n_tasks=480, n_classes=8)
+    other = (label != truth[:, None]) & (rng.random(label.shape) < 0.9)
+    return crowd(truth, np.where(other, truth[:, None] ^ 1, label), given, 8)
+
+
 def twins(rng: np.random.Generator) -> cp.Annotations:
     """120 tasks that seven judges annotate, two classes; of one of them, right in .65, two others give all the same."""
     truth, label, given = drawn(rng, accuracies(rng, 7, 0.65, 0.05), n_tasks=120, per_task=7, n_classes=2)
@@ -237,6 +249,8 @@ UNTRUSTWORTHY: dict[str, Callable[[np.random.Generator], cp.Annotations]] = {
     "wrong majority": wrong_majority,
     **{f"copies {share:.0%}": copies(share) for share in (0.75, 0.85)},
     **{f"copies {share:.0%}, two classes": copies(share, per_task=7, n_classes=2) for share in (0.75, 0.85)},
+    "few experts": few_experts,
+    "pairs of classes": pairs_of_classes,
     "twins": twins,
     "three runs of four judges": runs,
     "two families of three judges": two_families,

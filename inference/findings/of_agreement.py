@@ -151,6 +151,32 @@ def err_together(of: Fitted) -> Iterator[Said]:
     )
 
 
+@check("overconfident", "crowd", needs={"workers"})
+def overconfident(of: Labels) -> Iterator[Said]:
+    """Labels that are surer than workers agree, as by a story that knows too little of them: :mod:`.dependence`.
+
+    Given labels that are right as often as they are sure, workers agree as independent ones do, or more where they err
+    together. They agree less only where labels were made too much of the votes. Thresholds are those of
+    :func:`err_together` with the other sign; how often it is said is in ``benchmarks/findings.py``.
+    """
+    if (crowd := crowd_of(of)) is None or crowd.knows_names or of.annotations.scored:
+        return
+    if of.annotations.sides is not None or (of.annotations.abstains and of.annotations.informative):
+        return
+    share, se = excess_agreement(of.annotations, of.posterior)
+    if not np.isfinite(se) or share > -CORRELATED or share > -TOGETHER * se:
+        return
+    confidence = float(crowd.posterior.max(1).mean())
+    yield Said(
+        f"the labels are surer than workers agree: given labels that are right as often as these are sure, "
+        f"{confidence:.2f} in the mean, workers would agree {-share / se:.1f} standard deviations more than they do. "
+        "Labels are right less often than that",
+        "cp.fit('auto', …) learns what each worker knows; gold labels of some tasks tell how often labels are right: "
+        "cp.estimate(fit, gold)",
+        {"z": share / se, "correlation": share, "confidence": confidence},
+    )
+
+
 @check("families", "crowd", needs={"average", "workers"})
 def families(of: Posterior) -> Iterator[Said]:
     """Families of workers who err together, found by their agreement, and how often two contradict each other.

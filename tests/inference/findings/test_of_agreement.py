@@ -322,3 +322,32 @@ def test_independent_errors_are_not_taken_for_common_ones():
     ]
     fits = [cp.fit("dawid_skene", one.without_gold(), progress=False) for one in crowds]
     assert sum("err_together" in {one.code for one in fit.findings} for fit in fits) <= 1
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
+@pytest.mark.parametrize(
+    ("story", "shape"),
+    [("majority_vote", "pairs of classes"), ("one_coin", "pairs of classes"), ("majority_vote", "few experts")],
+)
+def test_labels_that_are_surer_than_workers_agree_are_said(story, shape):
+    for seed in range(3):
+        annotations = drawn(shape, seed)
+        fit = cp.fit(story, annotations.without_gold(), progress=False)
+        (finding,) = findings_of(fit, "overconfident")
+        assert finding.severity == "warning"
+        right = (fit.posterior.argmax(1) == np.asarray(annotations.gold)).mean()
+        assert finding.values["confidence"] == pytest.approx(fit.posterior.max(1).mean())
+        assert finding.values["confidence"] > right + 0.2
+
+
+def test_probabilities_that_are_right_as_often_as_they_say_are_not_surer_than_workers_agree():
+    for shape, seed in itertools.product(("plain, two classes", "few experts", "dense", "abstaining"), range(5)):
+        annotations = drawn(shape, seed)
+        truth, votes = np.asarray(annotations.gold), annotations.votes()
+        tables = np.full((annotations.n_workers, votes.shape[1], votes.shape[1] + annotations.abstains), 1e-3)
+        np.add.at(tables, (np.asarray(annotations.worker), truth[annotations.task], annotations.label), 1)
+        log_likelihood = np.zeros(votes.shape)
+        given = np.log(tables / tables.sum(-1, keepdims=True))[annotations.worker, :, annotations.label]
+        np.add.at(log_likelihood, annotations.task, given)
+        known = np.exp(log_likelihood - log_likelihood.max(1, keepdims=True))
+        assert "overconfident" not in found_of_crowd(annotations, known / known.sum(1, keepdims=True))

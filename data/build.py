@@ -26,6 +26,7 @@ from .input_warnings import (
     tell_repeated_table,
     tell_scale,
     tell_sums,
+    tell_tags,
     tell_two_scales,
     tidied,
     tidied_names,
@@ -138,6 +139,7 @@ def build(
                 tell_far(label.title, named)
         if kind == NOMINAL and own is None and is_ordered is None:
             tell_scale(label.title, named)
+            tell_tags(label.title, named)
             if rows.label.categories is None:
                 tell_codes(label.title, named)
     if tell and of_itself:

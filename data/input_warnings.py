@@ -26,6 +26,9 @@ MISSING = frozenset({
 })  # fmt: skip
 """Labels that may stand for none, in small letters."""
 
+BETWEEN_TAGS = ("|", ";", ",")
+"""Characters that may stand between the tags of a text, of which the first is taken for one by itself."""
+
 SENTINEL = re.compile(r"-?(9+|9*8|88+)")
 """Numbers, as text, that often stand for no label: 9, 99, 98, -99; and -1, which is one below 0."""
 
@@ -127,6 +130,23 @@ def tell_scale(title: str, classes: Ids) -> None:
         if all(SCALE.fullmatch(name) for name in map(str, in_order)):
             mend = f"tidy=True takes the number before the stroke, as in {in_order[0]!r}; or {mend}"
         warn(f"{title}: the classes are those of a scale, and are taken as names without an order; {mend}")
+
+
+def tell_tags(title: str, classes: Ids) -> None:
+    """Warn of classes that are several of the others in one."""
+    if several := several_tags(classes):
+        between = next(character for character in BETWEEN_TAGS if character in several[0])
+        warn(
+            f"{title}: {listing(several, 3)} {'is' if len(several) == 1 else 'are'} several of the other classes in "
+            f"one, as tags are; tags='COL' with tag_separator={between!r} makes a question of each"
+        )
+
+
+def several_tags(names: Iterable[Hashable]) -> list[str]:
+    """Return the texts whose parts are each another text, in their order."""
+    texts = dict.fromkeys(name.strip() for name in names if isinstance(name, str))
+    parts = {text: [text.split(character) for character in BETWEEN_TAGS if character in text] for text in texts}
+    return [text for text, ways in parts.items() if any({part.strip() for part in way} <= texts.keys() for way in ways)]
 
 
 def tell_codes(title: str, classes: Ids) -> None:

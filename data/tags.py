@@ -11,6 +11,7 @@ from .column_names import missing_column
 from .columns import Where, row_number
 from .errors import AnnotationError, check_name
 from .frames import as_frame, read_parquet_table, read_text_table
+from .input_warnings import BETWEEN_TAGS
 from .long import LongColumns, long_fields
 from .questions import QUESTION
 
@@ -19,9 +20,6 @@ NO, YES = "no", "yes"
 
 
 Empty = Literal["refuse", "no", "drop"]
-
-SEPARATORS = ("|", ";", ",")
-"""Characters that may stand between the tags of a text, of which the first is taken for one by itself."""
 
 OPTIONS = (
     *("count", "seconds", "when", "classes", "ordered", "abstain", "truth_classes", "tasks", "workers", "features"),
@@ -86,16 +84,16 @@ def _separator(cells: Iterable[tuple[Any, str]]) -> str:
         AnnotationError: a text may have several tags, by another character than the usual one.
     """
     texts = [(value, where) for value, where in cells if isinstance(value, str)]
-    if any(SEPARATORS[0] in text for text, _ in texts):
-        return SEPARATORS[0]
+    if any(BETWEEN_TAGS[0] in text for text, _ in texts):
+        return BETWEEN_TAGS[0]
     for text, where in texts:
-        for character in SEPARATORS[1:]:
+        for character in BETWEEN_TAGS[1:]:
             if character in text:
                 raise AnnotationError(
                     f"{where}: {text!r} may be one tag or several; tag_separator={character!r} takes it apart, and "
-                    f"tag_separator={SEPARATORS[0]!r} keeps it as one"
+                    f"tag_separator={BETWEEN_TAGS[0]!r} keeps it as one"
                 )
-    return SEPARATORS[0]
+    return BETWEEN_TAGS[0]
 
 
 def _pairs(gold: Any, task: str, tags: str, tasks: pd.Series) -> Iterable[tuple[Any, Any]]:

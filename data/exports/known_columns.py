@@ -29,6 +29,7 @@ from ..comparison_columns import two_sides
 from ..description import count_text
 from ..errors import AnnotationError
 from ..id_text import listing
+from ..input_warnings import several_tags
 from ..questions import MOST_QUESTIONS, QUESTION, names_questions
 from ..text import convert_labels, convert_text
 from ..text_files import suffix_of
@@ -112,6 +113,8 @@ def find_roles(
     if table is not None and len(unknown) == len(NEEDED):
         _refuse_without_header(table[names], what)
     likely = {} if table is None or not unknown else likely_columns(table[names], unknown, taken)
+    if table is not None and "label" in likely and several_tags(table[likely["label"]].unique()):
+        likely["tags"] = likely.pop("label")
     others = [name for name in names if name not in taken]
     others = [name for name in others if name not in (two_sides(names) or ())]
     asked = _alike(table[others]) if table is not None and "label" in unknown else []

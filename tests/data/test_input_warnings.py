@@ -339,3 +339,16 @@ def test_a_number_far_from_all_others_is_told_and_wide_scales_are_not(far):
         with warnings.catch_warnings():
             warnings.simplefilter("error", AnnotationWarning)
             cp.Annotations.from_frame(table.assign(label=label), ordered=True)
+
+
+def test_tags_that_are_read_as_classes_are_warned_of_and_asked_about():
+    cells = ["a", "b;a", "b", "a", "c", "a; b", "", "c"] * 3
+    table = pd.DataFrame({"doc": [*range(12)] * 2, "annotator": ["x"] * 12 + ["y"] * 12, "tags": cells})
+    with pytest.raises(AnnotationError, match=r"By what is in them: tags='tags'\?"):
+        cp.read(table)
+    with pytest.warns(AnnotationWarning, match=r"'a; b', 'b;a' are several .* tag_separator=';'"):
+        cp.read(table[table["tags"] != ""], label="tags")
+    text = table["tags"].replace({"b;a": "b; d", "a; b": "yes, I think"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cp.read(table.assign(tags=text)[text != ""], label="tags")

@@ -77,6 +77,9 @@ def read_experiment(path: Path) -> Log:
         if not tool.is_answer(record):
             left_out["step of an answer"] += 1
             continue
+        if record.get("error") is not None and record.get("output") is None:
+            left_out["answer with an error"] += 1  # evaluators of Phoenix give scores to it all the same
+            continue
         sample, model = tool.sample(record), named or path.stem
         if sample is None:
             raise AnnotationError(f"{place}: there is no id of what was answered")

@@ -125,6 +125,19 @@ def test_phoenix_has_scores_or_labels_and_an_evaluator_that_failed_abstains(tmp_
     assert labels(cp.read(table(tmp_path / "run.csv", flat), tell=False)) == labels(annotations)
 
 
+def test_an_answer_that_failed_is_no_task_whatever_evaluators_gave_to_it(tmp_path, capsys):
+    failed = {"output": None, "error": "ValueError('boom')"}
+    rows = [phoenix(n, ("right", None, n % 2, None)) | (failed if n == 2 else {}) for n in range(4)]
+    assert list(cp.read(write(tmp_path / "run.json", rows)).tasks) == ["x0", "x1", "x3"]
+    assert "1 answer with an error left out" in capsys.readouterr().err
+    flat = [
+        {key: row[key] for key in ("example_id", "repetition_number", "output", "error")}
+        | {"annotation_right_score": n % 2}
+        for n, row in enumerate(rows)
+    ]
+    assert list(cp.read(table(tmp_path / "run.csv", flat), tell=False).tasks) == ["x0", "x1", "x3"]
+
+
 def test_records_that_are_none_are_refused_by_their_place(tmp_path):
     rows = [phoenix(0, ("right", None, 1, None)), phoenix(1, ("right", None, 0, None)) | {"example_id": None}]
     with pytest.raises(AnnotationError, match=r"run\.json, record 1: there is no id"):

@@ -1,4 +1,4 @@
-"""Results of promptfoo: the JSON of ``promptfoo eval --output results.json``."""
+"""Results of promptfoo: the JSON of ``promptfoo eval --output results.json``, or the lines of ``results.jsonl``."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import AnnotationError
-from ..json_files import read_json
+from ..json_files import LINES, first_record, read_json
 from ..text_files import first_bytes, suffix_of
 from .verdicts import LARGEST, Log, Verdict, scorer_name
 
@@ -17,12 +17,17 @@ VERSIONS = (2, 3)
 """The versions of the results that are read."""
 
 START = re.compile(rb'\s*\{\s*("evalId"\s*:\s*("[^"]*"|null)\s*,\s*)?"results"\s*:\s*\{\s*"version"\s*:')
+OF_LINE = {"failureReason", "gradingResult", "promptIdx", "provider"}
+"""Fields by which a line is known."""
+
 SHORT = 40  # characters of a prompt's label beyond which it is the prompt itself, and its number names it
 ERROR = 2  # `failureReason` where the model or a scorer failed
 
 
 def is_promptfoo_log(path: Path) -> bool:
-    """Return whether a file has results of promptfoo, by how its JSON begins."""
+    """Return whether a file has results of promptfoo, by how its JSON begins, or by its first line."""
+    if suffix_of(path) in LINES:
+        return first_record(path).keys() >= OF_LINE
     return suffix_of(path) == ".json" and START.match(first_bytes(path, 512)) is not None
 
 
@@ -35,18 +40,7 @@ def read_promptfoo_log(path: Path) -> Log:
     Raises:
         AnnotationError: the file cannot be read, is of another version, or a result lacks what is needed.
     """
-    content = read_json(path, largest=LARGEST)
-    results = content.get("results") if isinstance(content, Mapping) else None
-    if not isinstance(results, Mapping) or results.get("version") not in VERSIONS:
-        version = results.get("version") if isinstance(results, Mapping) else None
-        raise AnnotationError(
-            f"{path}: the results have version {version!r} of promptfoo's format, and versions 2 and 3 are read; "
-            "export them anew by `promptfoo export eval <id> --output results.json`"
-        )
-    rows = results.get("results")
-    if not isinstance(rows, list):
-        raise AnnotationError(f"{path}: results.results is a {type(rows).__name__}; a list is needed")
-    config = content.get("config")
+    rows, config = _rows(read_json(path, largest=LARGEST), path)
     suite = config.get("description") if isinstance(config, Mapping) else None
     suite = suite if isinstance(suite, str) and suite else path.stem
     verdicts: list[Verdict] = []
@@ -82,6 +76,23 @@ def read_promptfoo_log(path: Path) -> Log:
             if not failed and isinstance(each.get("score"), int | float):
                 verdicts.append(Verdict(key="score", value=each["score"], aside=True, **common))
     return Log(TOOL, verdicts, left_out)
+
+
+def _rows(content: Any, path: Path) -> tuple[list[Any], Any]:
+    """The results, and the configuration where the file has it, as lines have not."""
+    if isinstance(content, list):
+        return content, None
+    results = content.get("results") if isinstance(content, Mapping) else None
+    if not isinstance(results, Mapping) or results.get("version") not in VERSIONS:
+        version = results.get("version") if isinstance(results, Mapping) else None
+        raise AnnotationError(
+            f"{path}: the results have version {version!r} of promptfoo's format, and versions 2 and 3 are read; "
+            "export them anew by `promptfoo export eval <id> --output results.json`"
+        )
+    rows = results.get("results")
+    if not isinstance(rows, list):
+        raise AnnotationError(f"{path}: results.results is a {type(rows).__name__}; a list is needed")
+    return rows, content.get("config")
 
 
 def _test(row: Mapping[str, Any]) -> str:

@@ -73,9 +73,12 @@ def test_promptfoo_assertions_are_scorers_and_providers_models(tmp_path, capsys)
         ("0 @ b", "llm-rubric (openai:judge)"): ["unreadable"],
         ("0 @ b", "equals"): [0],
     }
-    said = capsys.readouterr().err
-    assert "1 log of promptfoo" in said
-    assert "1 sample with an error left out" in said
+    of_lines = tmp_path / "results.jsonl"
+    of_lines.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    assert labels(cp.read(of_lines)) == labels(annotations)
+    for said in capsys.readouterr().err.splitlines():
+        assert "1 log of promptfoo" in said
+        assert "1 sample with an error left out" in said
 
 
 def test_promptfoo_repeats_are_of_one_sample_and_assertions_of_one_kind_are_numbered(tmp_path):

@@ -9,8 +9,8 @@ FILE = (
     "Annotations: a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines; a row for each annotation, or a column for each "
     "worker or class), an export of Label Studio, Labelbox, Argilla, Prodigy, doccano, MTurk, Ground Truth, "
     "Zooniverse, Toloka or Appen, a folder of logs of evaluations (inspect_ai, lm-evaluation-harness, promptfoo, "
-    "OpenAI evals, deepeval, langfuse, Braintrust, Weave, Phoenix), - for standard input, or the name of a dataset "
-    "(see crowdppl datasets). "
+    "OpenAI evals, deepeval, langfuse, Braintrust, Weave, Phoenix, MLflow), - for standard input, or the name of a "
+    "dataset (see crowdppl datasets). "
 )
 FOLDER = "Or a folder of .parquet files, which are streamed."
 SAVED = (

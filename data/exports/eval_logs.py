@@ -114,6 +114,20 @@ def read_logs(
         if value is not None:
             check_name(f"value of {name}", value, known)
     logs = [next(read for is_of, read in READERS if is_of(path))(path) for path in files]
+    return held_of(logs, what, question, tasks, workers, no_answer=no_answer, others=others)
+
+
+def held_of(
+    logs: Sequence[Log],
+    what: str,
+    question: Any,
+    tasks: str | None = None,
+    workers: str | None = None,
+    *,
+    no_answer: bool = False,
+    others: int = 0,
+) -> Held:
+    """Return the annotations in logs that were read: see :func:`read_logs`."""
     verdicts, n_again = _once([verdict for log in logs for verdict in log.verdicts])
     kinds = Counter(log.tool for log in logs)
     what = f"{what}: {' and '.join(count_text(n, f'log of {tool}') for tool, n in kinds.items())}"

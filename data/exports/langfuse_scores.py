@@ -1,15 +1,18 @@
-"""Scores of langfuse, from its page of scores, a blob storage or its API, and annotations of Phoenix's spans."""
+"""Scores of langfuse, from its page, a blob storage or its API; annotations of Phoenix's spans; MLflow's traces."""
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from ..column_names import plain
 from ..errors import AnnotationError
 from ..frames import read_text_table
 from ..json_files import JSON, read_json
+from ..nested import parsed_cells
 from ..text_files import first_bytes, suffix_of
 from .opening import TEXT, as_records
 from .verdicts import LARGEST, Log, Verdict
@@ -21,6 +24,10 @@ NEEDED = ("traceid", "name", "value", "source", "datatype")
 OF_PHOENIX = ("spanid", "annotationname", "annotatorkind")
 """Columns of annotations of spans that Phoenix's client gets."""
 
+TRACES = frozenset({"trace_id", "assessments"})
+"""Columns of traces of MLflow, and of its evaluations, that their assessments are read from."""
+
+OF_MLFLOW = b"mlflow.trace"  # in the tags of every trace
 KEY = re.compile(rb'"([A-Za-z_ ]{2,30})"\s*:')
 RATERS = ("authoruserid", "authorusername", "evaluatorid")
 PEOPLE = ("ANNOTATION", "HUMAN")  # sources of scores that people gave
@@ -28,7 +35,7 @@ TYPES = ("NUMERIC", "BOOLEAN", "CATEGORICAL")
 
 
 def is_langfuse_log(path: Path) -> bool:
-    """Return whether a file has scores of langfuse, or annotations of Phoenix, by its columns or keys."""
+    """Return whether a file has scores of langfuse, annotations of Phoenix or traces of MLflow, by columns or keys."""
     suffix = suffix_of(path)
     if suffix not in (*TEXT, *JSON):
         return False
@@ -38,22 +45,95 @@ def is_langfuse_log(path: Path) -> bool:
         names = {plain(name) for name in re.split("[,;\t]", header)}
     else:
         names = {plain(name.decode()) for name in KEY.findall(start)}
-    return set(NEEDED) <= names or set(OF_PHOENIX) <= names
+    return set(NEEDED) <= names or set(OF_PHOENIX) <= names or (OF_MLFLOW in start and "traceid" in names)
 
 
 def read_langfuse_log(path: Path) -> Log:
-    """Return the scores of an export.
-
-    A sample is an observation, or a trace where a score is of none. Where several people or evaluators gave scores of
-    one name, names are questions and those who gave them scorers; else names are scorers.
+    """Return the scores of an export: :func:`_of_scores`.
 
     Raises:
         AnnotationError: the file cannot be read, or a score lacks what is needed.
     """
-    rows = [{plain(str(name)): value for name, value in row.items()} for row in _rows(path)]
-    tool = TOOL
+    records = _rows(path)
+    if any(_info(record).keys() >= TRACES for record in records):
+        return read_traces(records, path.name)
+    rows = [{plain(str(name)): value for name, value in row.items()} for row in records]
     if rows and set(OF_PHOENIX) <= rows[0].keys():
-        rows, tool = [_of_phoenix(row) for row in rows], "Phoenix"
+        return _of_scores([_of_phoenix(row) for row in rows], "Phoenix", path.name)
+    return _of_scores(rows, TOOL, path.name)
+
+
+def traces_of_table(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the traces in a table of MLflow, whose assessments a CSV file has as text."""
+    cells = parsed_cells(table["assessments"])
+    return as_records(table if cells is None else table.assign(assessments=pd.Series(cells, table.index, object)))
+
+
+def read_traces(records: Iterable[Mapping[str, Any]], what: str) -> Log:
+    """Return the feedback on traces of MLflow as scores: :func:`_of_scores`. Feedback with an error has no value.
+
+    Expectations are left out, and feedback that who gave it gave anew. What somebody else overrode stays: it is what
+    the first one said.
+    """
+    left_out: Counter[str] = Counter()
+    log = _of_scores(list(_feedback(records, left_out)), "MLflow", what)
+    return Log(log.tool, log.verdicts, log.left_out + left_out, log.said)
+
+
+def _feedback(records: Iterable[Mapping[str, Any]], left_out: Counter[str]) -> Iterator[dict[str, Any]]:
+    """Feedback of MLflow in langfuse's fields; what else there is is counted."""
+    for record in records:
+        info = _info(record)
+        given = info.get("assessments")
+        given = [each for each in (given if isinstance(given, Iterable) else []) if isinstance(each, Mapping)]
+        source_of = {each.get("assessment_id"): each.get("source") for each in given}
+        anew = {each.get("overrides") for each in given if source_of.get(each.get("overrides")) == each.get("source")}
+        spans = {each.get("span_id") for each in given} - {None}
+        for each in given:
+            feedback, source = each.get("feedback"), each.get("source") or {}
+            if not isinstance(feedback, Mapping):
+                left_out["expectation"] += 1
+                continue
+            if each.get("assessment_id") in anew - {None}:
+                left_out["feedback that was given anew"] += 1
+                continue
+            value = feedback.get("value")
+            types = (bool, "BOOLEAN"), (int | float | None, "NUMERIC"), (str, "CATEGORICAL")
+            yield {
+                "name": each.get("assessment_name") or each.get("name"),
+                "traceid": info.get("trace_id"),
+                "observationid": each.get("span_id")
+                if len(spans) > 1
+                else None,  # else people mean the same by the trace
+                "id": each.get("assessment_id"),
+                "datatype": next((name for of, name in types if isinstance(value, of)), type(value).__name__),
+                "value": value,
+                "stringvalue": value,
+                "source": source.get("source_type"),
+                "authoruserid": source.get("source_id"),
+            }
+
+
+def _info(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What MLflow says of a trace: the record itself, or its part of that name."""
+    info = record.get("info")
+    return info if isinstance(info, Mapping) else record
+
+
+def _of_scores(rows: Sequence[Mapping[str, Any]], tool: str, what: str) -> Log:
+    """Return a log of scores.
+
+    A sample is an observation, or a trace where a score is of none. Where several people or evaluators gave scores of
+    one name, names are questions and those who gave them scorers; else names are scorers.
+
+    Args:
+        rows: the scores, in langfuse's fields.
+        tool: what wrote them.
+        what: where they are, for messages.
+
+    Raises:
+        AnnotationError: a score lacks what is needed.
+    """
     left_out: Counter[str] = Counter()
     raters: dict[str, set[str]] = {}
     for row in rows:
@@ -64,14 +144,14 @@ def read_langfuse_log(path: Path) -> Log:
         name, kind = row.get("name"), row.get("datatype")
         sample = row.get("observationid") or row.get("traceid")
         if not isinstance(name, str) or not name:
-            raise AnnotationError(f"{path}, score {number}: a name is needed")
+            raise AnnotationError(f"{what}, score {number}: a name is needed")
         if not sample:
             left_out["score of no trace"] += 1
             continue
         if kind not in TYPES:
             left_out[f"score of the type {kind}"] += 1
             continue
-        place = f"{path.name}, score {number} ({name!r})"
+        place = f"{what}, score {number} ({name!r})"
         verdicts.append(
             Verdict(
                 place=place,
@@ -81,7 +161,7 @@ def read_langfuse_log(path: Path) -> Log:
                 model="",
                 scorer=_rater(row) if are_questions else name,
                 key=name if are_questions and len(raters) > 1 else None,
-                value=_value(row, str(kind), f"{path}, score {number} ({name!r})"),
+                value=_value(row, str(kind), f"{what}, score {number} ({name!r})"),
                 uuid=row.get("id") or None,
                 is_text=kind == "CATEGORICAL",
             )
@@ -91,9 +171,10 @@ def read_langfuse_log(path: Path) -> Log:
     return Log(tool, verdicts, left_out, f"a sample is an observation or a trace, and of a score {as_what}")
 
 
-def _rows(path: Path) -> list[Mapping[str, Any]]:
+def _rows(path: Path) -> Sequence[Mapping[str, Any]]:
     if suffix_of(path) in TEXT:
-        return list(as_records(read_text_table(path)))
+        table = read_text_table(path)
+        return traces_of_table(table) if set(table.columns) >= TRACES else list(as_records(table))
     content = read_json(path, largest=LARGEST)
     if isinstance(content, Mapping):
         content = content.get("data", [content])

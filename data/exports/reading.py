@@ -188,9 +188,10 @@ def read(
       Cancelled, rejected and ignored annotations are left out, which is said; gold labels are taken.
     - Logs of evaluations, one or a folder of them: inspect_ai's ``.json`` and ``.eval``, lm-evaluation-harness's
       ``samples_*.jsonl``, results of promptfoo, logs of OpenAI's evals, test runs of deepeval, exported scores of
-      langfuse, experiments of Braintrust, Weave and Phoenix, and FastChat's judgments of answers (those of pairs are
-      comparisons). Scorers annotate samples; where several models are under test, each model's answer is a task. Here
-      `tasks` may be ``"sample"``, ``"answer"`` or ``"epoch"``, and `workers` ``"scorer"`` or ``"model"``.
+      langfuse, experiments of Braintrust, Weave and Phoenix, feedback on traces of MLflow, and FastChat's judgments
+      of answers (those of pairs are comparisons). Scorers annotate samples; where several models are under test,
+      each model's answer is a task. Here `tasks` may be ``"sample"``, ``"answer"`` or ``"epoch"``, and `workers`
+      ``"scorer"`` or ``"model"``.
     - Output of batches of requests to OpenAI, Anthropic and Gemini, a file or several: a request's id is a task, the
       model a worker, and the label what its answer says, in free text (``Rating: [[8]]``, ``I'd say 4/5``) or in JSON.
 

@@ -26,9 +26,11 @@ from ..id_text import listing
 from ..nested import parsed_cells
 from ..text import convert_text
 from ..wide import MOST_VALUES, Wide, hashed, shares, tells_rows
+from .eval_logs import held_of
 from .gathered import Gathered, Held, chosen_question
 from .json_tools import task_answers
 from .known_columns import INFER, Asked, left_out
+from .langfuse_scores import TRACES, read_traces, traces_of_table
 from .langsmith_feedback import NEEDED, read_feedback
 from .llm_judge import turn_name
 
@@ -212,11 +214,17 @@ def _langsmith(table: pd.DataFrame, what: str, question: str | None) -> Held:
     return read_feedback([dict(zip(names, row, strict=True)) for row in rows], what.rpartition(": ")[0], question)
 
 
+def _mlflow(table: pd.DataFrame, what: str, question: str | None) -> Held:
+    name = what.rpartition(": ")[0]
+    return held_of([read_traces(traces_of_table(table), name)], name, question)
+
+
 READERS: tuple[tuple[set[str] | frozenset[str], str, Callable[[pd.DataFrame, str, str | None], Held]], ...] = (
     ({"HITId", "WorkerId"}, "MTurk results", _mturk),
     ({"ASSIGNMENT:worker_id"}, "Toloka assignments", _toloka),
     ({"_unit_id"}, "CrowdFlower (Appen) report", _appen),
     (NEEDED, "feedback of LangSmith", _langsmith),
+    (TRACES, "traces of MLflow", _mlflow),
     ({"annotator", "annotation_id"}, "Label Studio table", _label_studio),
     ({"classification_id", "user_name", "subject_ids", "annotations"}, "Zooniverse classifications", _zooniverse),
 )

@@ -1,4 +1,4 @@
-"""Logs of promptfoo, OpenAI's evals, deepeval and langfuse.
+"""Logs of promptfoo, OpenAI's evals, deepeval, langfuse and MLflow.
 
 Those of evals 3.0.1.post1 and deepeval 4.3.1 are by their own writers (`make_logs.py`). promptfoo and langfuse are
 written in TypeScript: their files are made here by hand, after promptfoo's `EvaluateSummaryV3` and langfuse's fields of
@@ -9,6 +9,7 @@ import csv
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import crowdppl as cp
@@ -304,3 +305,54 @@ def test_the_limit_of_plain_logs_is_one(monkeypatch, tmp_path):
     monkeypatch.setattr(promptfoo_logs, "LARGEST", 100)
     with pytest.raises(AnnotationError, match=r"results\.json has more than 100 bytes"):
         cp.read(promptfoo(tmp_path / "results.json", [result(0, "a", assertion(True))]))
+
+
+def assessment(number, name, value, kind, who, **more):
+    error = {} if value is not None else {"error": {"error_code": "RATE_LIMIT"}}
+    given = {
+        "assessment_id": f"a-{number}-{name}-{who}-{len(more)}",
+        "assessment_name": name,
+        "trace_id": f"tr-{number}",
+    }
+    return given | {"source": {"source_type": kind, "source_id": who}, "feedback": {"value": value} | error} | more
+
+
+def traces():
+    """Of MLflow 3.18: columns of ``search_traces()``, with feedback of people and of judges, one of whom failed."""
+    found = []
+    for n in range(4):
+        given = [
+            assessment(n, "right", n % 2 == 0, "LLM_JUDGE", "gpt", span_id=f"s{n}"),
+            assessment(n, "right", None if n == 1 else True, "LLM_JUDGE", "claude"),
+            assessment(n, "right", False, "HUMAN", "ann"),
+            assessment(n, "tone", n + 1.0, "LLM_JUDGE", "gpt"),
+            assessment(n, "tone", 2.0, "HUMAN", "ann"),
+        ]
+        expected = {"assessment_id": f"e-{n}", "assessment_name": "answer", "expectation": {"value": "4"}}
+        found.append({"trace_id": f"tr-{n}", "trace": '{"mlflow.traceName": "f"}', "assessments": [*given, expected]})
+    found[0]["assessments"].append(assessment(0, "right", True, "HUMAN", "ann", overrides="a-0-right-ann-0"))
+    found[2]["assessments"].append(assessment(2, "right", False, "HUMAN", "bob", overrides="a-2-right-gpt-1"))
+    return found
+
+
+def test_feedback_on_traces_of_mlflow_is_by_who_gave_it_and_what_somebody_else_overrode_stays(tmp_path, capsys):
+    rows = [row | {"trace": row["trace"].replace("mlflow.traceName", "mlflow.trace.sizeBytes")} for row in traces()]
+    with pytest.raises(AnnotationError, match="'right', 'tone'"):
+        cp.read(write(tmp_path / "traces.json", rows))
+    annotations = cp.read(tmp_path / "traces.json", question="right")
+    said = capsys.readouterr().err
+    assert all(
+        each in said for each in ("1 log of MLflow", "4 expectations", "1 feedback that was given anew left out")
+    )
+    found = labels(annotations)
+    assert [found[f"tr-{n}", "LLM_JUDGE (gpt)"] for n in range(4)] == [[1], [0], [1], [0]]
+    assert found["tr-1", "LLM_JUDGE (claude)"] == ["unreadable"]
+    assert [found["tr-0", "ann"], found["tr-1", "ann"], found["tr-2", "bob"]] == [[1], [0], [0]]
+    infos = [
+        {"info": {key: row[key] for key in ("trace_id", "assessments")}, "data": {"tag": row["trace"]}} for row in rows
+    ]
+    assert labels(cp.read(write(tmp_path / "infos.json", infos), question="right", tell=False)) == found
+    frame = pd.DataFrame(rows)
+    frame.to_csv(tmp_path / "traces.csv", index=False)
+    for source in (frame, tmp_path / "traces.csv"):
+        assert labels(cp.read(source, question="right", tell=False)) == found

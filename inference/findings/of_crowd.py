@@ -30,7 +30,7 @@ NEARLY_EQUAL = 3.0  # nats by which one naming of two classes leads the other
 FEWEST = 5  # tasks that a class should have before its name is looked at
 ONE_SIDED = 0.5  # share of the annotations by workers of whom each gives one class alone
 FEW = 3  # workers on a task from which prevalence and errors are told apart
-TASKS = 20  # that are annotated at the least; of fewer nothing is said
+TASKS = 20  # that are annotated at the least; of fewer nothing is said of two workers or more
 APART = 0.1  # share of the annotations outside of the largest group of workers who meet
 
 
@@ -45,15 +45,15 @@ class Crowd(NamedTuple):
 @once
 def crowd_of(of: Labels) -> Crowd | None:
     """Return the crowd; None where it has fewer than two workers, or they annotated fewer than :data:`TASKS` tasks."""
-    return _crowd(of) if of.annotations.n_workers > 1 else None
-
-
-def _crowd(of: Labels) -> Crowd | None:
-    evidence, given = of.annotations.evidence, of.annotations.of_classes()
-    if (np.bincount(given.task) > 0).sum() < TASKS:
+    given = of.annotations.of_classes()
+    if of.annotations.n_workers < 2 or (np.bincount(given.task) > 0).sum() < TASKS:
         return None
-    knows_names = evidence is not None and bool(np.isneginf(np.asarray(evidence)).any())
-    return Crowd(given, np.asarray(of.posterior, float), knows_names)
+    return Crowd(given, np.asarray(of.posterior, float), _knows_names(of.annotations))
+
+
+def _knows_names(annotations: Annotations) -> bool:
+    evidence = annotations.evidence
+    return evidence is not None and bool(np.isneginf(np.asarray(evidence)).any())
 
 
 def open_question(text: str, remedy: str = "", **values: object) -> Said:
@@ -63,10 +63,8 @@ def open_question(text: str, remedy: str = "", **values: object) -> Said:
 
 @check("one_worker", "crowd", needs={"workers"})
 def one_worker(of: Labels) -> Iterator[Said]:
-    """A single worker, whom nobody else's annotations show to err."""
-    if of.annotations.preferences:
-        return
-    if of.annotations.n_workers < 2 and (crowd := _crowd(of)) is not None and not crowd.knows_names:
+    """A single worker, whom nobody else's annotations show to err, of however few tasks."""
+    if of.annotations.n_workers < 2 and not of.annotations.preferences and not _knows_names(of.annotations):
         yield open_question("how often the one worker errs, which nobody else's annotations show")
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from ...data.atomic import check_new_file, write_whole
 from ...data.cards import never_raising
 from ...data.description import count_text
-from ...data.id_text import listing
+from ...data.id_text import listing, name_text
 from ...data.questions import tasks_text
 from ..findings.verdict import NOTED
 from ..fitted.error_correlation import ErrorCorrelation
@@ -224,7 +224,7 @@ class Panel:
     def _human_labels_section(self) -> Section:
         asked = self.next_gold
         if asked is not None:
-            asked = asked.assign(task=asked["task"].map(str)).set_index("task")
+            asked = asked.assign(task=asked["task"].map(name_text)).set_index("task")
         return section("human_labels", "How many human labels would settle it", said=str(self.gold_needed), asked=asked)
 
     def to_json(self) -> dict[str, Any]:

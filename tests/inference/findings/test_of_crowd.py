@@ -107,13 +107,13 @@ def test_nobody_disagrees_and_nobody_meets():
 def test_nobody_knows_how_often_a_single_worker_errs():
     annotations, posterior = crowd([0.8])
     assert list(found_of_crowd(annotations, posterior)) == ["one_worker"]
+    assert list(found_of_crowd(*crowd([0.8], n_tasks=3))) == ["one_worker"]  # of fewer tasks no more is known
     known = annotations.replace(evidence=np.where(posterior > 0.5, 0.0, -np.inf))
     assert "one_worker" not in found_of_crowd(known, posterior)
 
 
-def test_of_few_tasks_nothing_is_said():
+def test_of_a_crowd_on_few_tasks_nothing_is_said():
     assert not found_of_crowd(*crowd([0.1] * 4, n_tasks=19))
-    assert not found_of_crowd(*crowd([0.8], n_tasks=19))
 
 
 def test_groups_of_workers_who_share_no_task_are_counted():

@@ -234,6 +234,8 @@ def test_comparisons_have_a_ranking_and_position_bias_in_the_opening_the_page_an
     heads, *rows = page.table("Ranking")
     assert [row[0] for row in rows] == list(panel.ranking.index)
     assert rows[0][heads.index("score")].split()[0] == f"{panel.ranking['score'].iloc[0]:.3f}"
+    _, first, *_ = page.table("Tasks to have checked first")
+    assert first[0] == " · ".join(panel.next_gold["task"][0])
     compared.to_csv(tmp_path / "pairs.csv", index=False)
     done = crowdppl("judge", tmp_path / "pairs.csv", "--story", "dawid_skene")
     shown = " ".join(done.stdout.split())

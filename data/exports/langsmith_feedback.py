@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..errors import AnnotationError
+from ..description import count_text
+from ..errors import AnnotationError, warn
 from ..id_text import listing
 from ..nested import Records
 from .gathered import Gathered, Held, chosen_question
@@ -28,6 +29,9 @@ def read_feedback(records: Records, what: str, question: str | None, name: str =
 
     Raises:
         AnnotationError: keys are questions and none is named, or a value is no class.
+
+    Warns:
+        AnnotationWarning: a worker gave a run feedback of one key several times.
     """
     what = f"{what}: feedback of LangSmith"
     sources = [_source(each["feedback_source"]) for each in records]
@@ -46,6 +50,14 @@ def read_feedback(records: Records, what: str, question: str | None, name: str =
         if asked in (None, key):
             gathered.add(each["run_id"], source if are_questions else key, label, f"feedback {number} ({key!r})")
     held = gathered.held()
+    again = held.frame.duplicated(["task", "worker"], keep=False)
+    if again.any():
+        names = held.frame["worker"][again].unique().tolist()
+        warn(
+            f"{what}: {listing(names, NAMED)} gave feedback of one key several times to "
+            f"{count_text(held.frame['task'][again].nunique(), 'run')}; evaluators that share a key are one worker, "
+            "since feedback names the kind of its source alone: give each a key of its own"
+        )
     return replace(held, said=f"{held.said}; {'who gave it' if are_questions else 'its key'} is the worker")
 
 

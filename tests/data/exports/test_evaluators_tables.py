@@ -9,6 +9,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl import AnnotationError
+from crowdppl.data.errors import AnnotationWarning
 
 FEEDBACK = {"feedback.correct": [1, 0, 1, 1, 0, 1], "feedback.concise": [1, 0, 0, 1, np.nan, 1]}
 
@@ -108,6 +109,13 @@ def test_feedback_that_langsmith_lists_has_its_keys_as_workers_where_each_has_on
         assert "its key is the worker" in said
         with pytest.raises(cp.AnnotationError, match="leave out question="):
             cp.read(source, question="correct")
+
+
+def test_evaluators_of_one_key_who_cannot_be_told_apart_are_warned_of(tmp_path):
+    rows = [feedback(f"r{n}", "correct", (n + judge) % 2) for n in range(4) for judge in range(2)]
+    for source in dumps(tmp_path, [*rows, feedback("r0", "correct", 1, "app", "ann")]):
+        with pytest.warns(AnnotationWarning, match=r"'model' gave .* to 4 runs;.* a key of its own"):
+            assert cp.read(source, tell=False).n_annotations == 9
 
 
 def test_keys_of_feedback_are_questions_where_several_gave_it_or_some_of_it_is_text(tmp_path):

@@ -1,5 +1,7 @@
 """Parameters that data were simulated with lie in the posterior's intervals as often as these say."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -13,11 +15,20 @@ def as_they_are(x):
     return x
 
 
-def symmetric(fit, parameters):
-    """What does not depend on the order of groups: the workers' tables."""
-    weights, tables = parameters["weights"], parameters["group_confusion"]
-    actual = np.einsum("jm,mkl->jkl", weights, tables)
-    return {"worker_confusion": (fit.derived_draws("worker_confusion")["worker_confusion"].to_numpy(), actual)}
+def in_order_of_groups(fit, parameters):
+    """Every parameter, the groups in the order in which their tables are nearest to the actual ones.
+
+    Not the workers' tables: those of a group are one, and a row of it that missed its interval would count for each.
+    """
+    draws = dict(fit.outcome.draws)
+    mean = draws["group_confusion"].mean((0, 1))
+    orders = [list(order) for order in permutations(range(len(mean)))]
+    nearest = min(orders, key=lambda order: np.square(mean[order] - parameters["group_confusion"]).sum())
+    draws |= {
+        "weights": draws["weights"][..., nearest],
+        "group_confusion": draws["group_confusion"][:, :, nearest],
+    }
+    return {name: (value, parameters[name]) for name, value in draws.items()}
 
 
 def every_parameter(fit, parameters):
@@ -28,7 +39,7 @@ STORIES = {
     "two_coin": ({"right": 3.0}, every_parameter),
     "dawid_skene": ({"diagonal": 3.0}, every_parameter),
     "difficulty": ({"truth_prior": Classifier(as_they_are)}, every_parameter),
-    "annotator_groups": ({"membership": "worker", "groups": 2, "diagonal": 4.0}, symmetric),
+    "annotator_groups": ({"membership": "worker", "groups": 2, "diagonal": 4.0}, in_order_of_groups),
     "common_individual": ({"diagonal": 3.0, "by_task": False}, every_parameter),
 }
 
@@ -41,7 +52,7 @@ def test_intervals_of_2000_tasks_hold_the_parameters_they_were_simulated_with(na
     options, compared = STORIES[name]
     features = np.random.default_rng(0).normal(0, 1.5, (2000, 2))
     annotations, parameters = cp.simulate(
-        name, n_tasks=2000, n_workers=12, annotations_per_task=5, features=features, seed=11, **options
+        name, n_tasks=2000, n_workers=20, annotations_per_task=5, features=features, seed=11, **options
     )
     fit = cp.fit(name, annotations, method="nuts", chains=2, warmup=400, draws=400, progress=False, **options)
     outside, n_entries = 0, 0

@@ -16,10 +16,11 @@ SOME = ("glad",)
 METHODS = {
     "em": {"max_iterations": 8, "tolerance": 0.0, "sweeps": 0},
     "svi": {"max_iterations": 50, "draws": 10, "sweeps": 0},
-    "nuts": {"warmup": 2, "draws": 2, "chains": 2},
+    "nuts": {"max_iterations": 8, "tolerance": 0.0, "warmup": 3, "draws": 1, "chains": 2},
 }
-"""As short as they are, rounding has not grown beyond the tolerances; of NUTS a few draws tell whether chains part.
-Sweeps draw labels, which depend on the order of the tasks, and are of one device."""
+"""As short as they are, rounding has not grown beyond the tolerances, but most chains have moved: the first two steps
+of NUTS are too long and refused. EM's iterations, where NUTS starts, are counted: by a tolerance rounding decides which
+is the last. Sweeps draw labels, which depend on the order of the tasks, and are of one device."""
 
 CLOSE = {
     "em": {"rtol": 2e-4, "atol": 2e-4},
@@ -80,10 +81,10 @@ def test_one_thread_finds_what_several_find(case):
 
 
 def test_four_devices_find_what_one_finds(case):
-    """Noise of SVI for a parameter of each task goes by the task's place, and blocks of devices have other places."""
+    """Noise of SVI and NUTS for a parameter of each task goes by the task's place, which blocks of devices change."""
     method, other, one = case
     several = other("four devices", devices=4)
-    by_task = {story for story, numbers in one.items() if method == "svi" and has_draws_by_task(numbers)}
+    by_task = {story for story, numbers in one.items() if method != "em" and has_draws_by_task(numbers)}
     assert set(by_task) < set(one)
     one, several = ({name: found[name] for name in set(one) - by_task} for found in (one, several))
     assert_close(method, one, several)

@@ -27,7 +27,6 @@ from ..engines.em_climber import EMClimber
 from ..fitted.intervals import checked_tail
 from ..sources.memory import InMemory
 
-FEW_STEPS = 10_000  # of all chains together, up to which a program that is compiled quickly is done sooner
 EM_STEPS = 25  # before each chain, enough to be near the mode of small data
 Quantities = Callable[[Parameters], Mapping[str, Array]]
 
@@ -187,8 +186,7 @@ def sample_simulations(
     actual: Parameters = {name: jnp.stack([parameters[name] for _, parameters in simulated]) for name in names}
     settings = nuts.NUTSSettings(chains=1, warmup=warmup, draws=draws * thinning)
     keys = jax.random.split(jax.random.key(seed), n_simulations)
-    sample = _sample_few if n_simulations * (warmup + draws * thinning) <= FEW_STEPS else _sample_all
-    sampled, diverging = sample(model, design, settings, thinning, keys, labels)
+    sampled, diverging = _sample(model, design, settings, thinning, keys, labels)
     return Sampled(design, labels, actual, sampled, int(diverging.sum()))
 
 
@@ -209,6 +207,7 @@ def crowd_quantities(model: Model, design: Annotations) -> Quantities:
     return quantities
 
 
+@compiled(static=("model", "settings", "thinning"), once="sooner")
 def _sample(
     model: Model, design: Annotations, settings: nuts.NUTSSettings, thinning: int, keys: Array, labels: Array
 ) -> tuple[Parameters, Array]:
@@ -231,8 +230,3 @@ def _sample(
         return drawn
 
     return jax.vmap(sample)(keys, jnp.asarray(labels))
-
-
-_STATIC = ("model", "settings", "thinning")
-_sample_all = compiled(_sample, static=_STATIC)
-_sample_few = compiled(_sample, static=_STATIC, once=True)

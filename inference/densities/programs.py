@@ -13,7 +13,7 @@ from functools import partial, update_wrapper, wraps
 from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -75,7 +75,8 @@ class Compiled:
         static: names of the arguments that programs are compiled for; they are given by name, or as the function has
             them.
         once: whether a fit runs it once or so, and not in a loop: with little to do it is then compiled quickly, and
-            with no more than some sooner. Programs of loops, which end where rounding lets them, are left as they are.
+            with no more than some sooner. Programs of loops, which end where rounding lets them, are left as they are,
+            but for those of ``"sooner"``, which are compiled sooner whatever there is to do.
         times: name of the argument for each of whose entries it does everything again, which is then no little.
         options: others of :func:`jax.jit`.
     """
@@ -85,7 +86,7 @@ class Compiled:
         function: Callable,
         static: Sequence[str] = (),
         *,
-        once: bool = False,
+        once: bool | Literal["sooner"] = False,
         times: str | None = None,
         **options: Any,
     ) -> None:
@@ -156,6 +157,8 @@ class Compiled:
         """XLA's options for the program of these arguments."""
         if not self._once or jax.default_backend() != "cpu":
             return {}
+        if self._once == "sooner":
+            return SOONER
         times = 1 if self._times is None else np.size(given[self._times])
         n_numbers = times * sum(map(np.size, leaves))
         return QUICKLY if n_numbers <= LITTLE else SOONER if n_numbers <= SOME else {}
@@ -165,7 +168,7 @@ def compiled(
     function: Callable | None = None,
     *,
     static: Sequence[str] = (),
-    once: bool = False,
+    once: bool | Literal["sooner"] = False,
     times: str | None = None,
     **options: Any,
 ) -> Any:

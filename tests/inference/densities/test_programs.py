@@ -125,7 +125,8 @@ def test_a_program_that_does_much_by_doing_little_often_is_compiled_with_care(no
     given = []
     monkeypatch.setattr(programs.jax, "jit", lambda function, **options: given.append(options) or function)
     monkeypatch.setattr(programs.jax, "default_backend", lambda: "cpu")
-    for once, times, n_keys in ((True, None, 100), (True, "keys", 100), (True, "keys", 20), (False, None, 100)):
+    care = ((True, None, 100), (True, "keys", 100), (True, "keys", 20), (False, None, 100), ("sooner", None, 1))
+    for once, times, n_keys in care:
         compiled(lambda x, keys: x, once=once, times=times)(np.ones(10), np.ones(n_keys))
     levels = [options["compiler_options"].get("xla_backend_optimization_level") for options in given]
-    assert levels == [0, None, 1, None]
+    assert levels == [0, None, 1, None, 1]

@@ -20,7 +20,7 @@ from ..densities.programs import key_of
 from ..densities.sites import parameter_names
 from ..densities.sweeps import FEW_ROWS, swept_from
 from . import by_batch
-from .fitted import Fitted, label_posteriors
+from .fitted import Fitted, apart, label_posteriors
 from .misled import told_label
 
 THIN = 30  # annotations for each free parameter, from which on labels at the mode are as sure as the average
@@ -31,8 +31,9 @@ class AveragedLabels(NamedTuple):
 
     Args:
         posterior: ``(N, K)``.
-        facts: the sweeps of each chain, the number of chains, annotations for each parameter, and the mean of the
-            largest probabilities of the tasks at the mode and averaged, by name.
+        facts: the sweeps of each chain, the number of chains, annotations for each parameter, the mean of the largest
+            probabilities of the tasks at the mode and averaged, and how far they are apart by where the sweeps began,
+            by name.
     """
 
     posterior: np.ndarray
@@ -58,10 +59,13 @@ def averaged_labels(fitted: Fitted, at_mode: np.ndarray) -> AveragedLabels | Non
     found = swept_from(fitted.model, seen.annotations, mode, seen.fixed, key, sweeps=sweeps)
     if found is None:
         return None
-    draws = {name: value[None] for name, value in found.draws.items()}
-    posterior = label_posteriors(seen.with_draws(draws))[0, : fitted.annotations.n_tasks]
+    half = len(next(iter(found.draws.values()))) // 2
+    halves = {name: value[: 2 * half].reshape(2, half, *value.shape[1:]) for name, value in found.draws.items()}
+    by_start = label_posteriors(seen.with_draws(halves))[:, : fitted.annotations.n_tasks]
+    posterior = by_start.mean(0)
     facts = {"sweeps": found.sweeps, "chains": found.chains, "per_parameter": per_parameter}
     facts |= {"sure_at_mode": float(at_mode.max(-1).mean()), "sure": float(posterior.max(-1).mean())}
+    facts["apart"] = apart(by_start)
     return AveragedLabels(posterior, facts)
 
 

@@ -336,7 +336,7 @@ class Fitted:
     def by_start(self) -> np.ndarray | None:
         """Label probabilities of the sweeps that began at SVI's draws, and of those that began at the votes.
 
-        ``(2, N, K)``; None where there were no sweeps.
+        ``(2, N, K)``; None where there were no sweeps. EM's sweeps leave no draws, and ``apart`` among its facts.
         """
         chains, n = self.shape
         if self.method != "svi" or not self.outcome.facts.get("sweeps") or chains > 1 or n % 2:
@@ -468,6 +468,11 @@ def n_cells(annotations: Annotations) -> int:
 def label_posteriors(fitted: Fitted) -> np.ndarray:
     r"""Each chain's mean over its draws of :math:`P(z_i = k \mid \theta, y)`, ``(chain, N, K)``."""
     return np.asarray(_label_posteriors(fitted.at_size))[:, : fitted.annotations.n_tasks]
+
+
+def apart(by_start: np.ndarray) -> float:
+    """Return the mean distance in total variation of two sets of label probabilities, ``(2, N, K)``."""
+    return float(np.abs(by_start[0] - by_start[1]).sum(-1).mean() / 2)
 
 
 def label_draws(fitted: Fitted) -> np.ndarray:

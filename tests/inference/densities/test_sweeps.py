@@ -7,6 +7,7 @@ import pytest
 from all_labellings import exact_labels
 
 import crowdppl as cp
+from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, UNTRUSTWORTHY
 from crowdppl.inference.densities import augmented, sweeps
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.findings.of_draws import sweeps_apart
@@ -141,3 +142,19 @@ def test_labels_that_depend_on_where_the_sweeps_began_are_told():
     assert finding.values["gap"] > 0.4
     assert finding.values["sweeps"] == 20
     assert "method='nuts'" in finding.remedy
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
+def test_labels_of_em_that_depend_on_where_the_sweeps_began_are_told_and_those_of_healthy_crowds_are_not():
+    shapes = {**HEALTHY, **UNTRUSTWORTHY}
+    for shape, told in {"pairs of classes": True, "plain": False, "few experts": False}.items():
+        annotations = shapes[shape](np.random.default_rng(0))
+        fit = cp.fit("dawid_skene", annotations.without_gold(), sweeps=15, progress=False)  # as by default
+        found = sweeps_apart(fit.fitted)
+        assert bool(found) == told
+        if told:
+            right = (fit.posterior.argmax(1) == np.asarray(annotations.gold)).mean()
+            assert fit.posterior.max(1).mean() > right + 0.1
+            assert found[0].values["gap"] == fit.fitted.outcome.facts["apart"]
+            average = cp.fit("auto", annotations.without_gold(), sweeps=15, progress=False)
+            assert [one.code for one in average.findings.warnings] == ["sweeps_apart"]

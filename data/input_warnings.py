@@ -235,8 +235,8 @@ def tell_order(title: str, classes: Ids) -> None:
     numbers = span(classes) if many else f"the whole numbers {listing(classes, 5)}"
     warn(
         f"{title}: {numbers} are taken as ordered classes, by which agreement, costs and expected "
-        "scores go; ordered=True says so, and ordered=False that they are names; where neither is said 'auto' "
-        f"has an ordinal story if neighbours are confused most{'; ' * many}{FEWER * many}"
+        "scores go; ordered=True says so, and ordered=False that they are names; until one is said 'auto' uses the "
+        f"order only if workers confuse neighbouring classes most{'; ' * many}{FEWER * many}"
     )
 
 

@@ -16,7 +16,7 @@ from support.data import data_folder, read_annotations, read_gold
 from support.report import Report
 
 import crowdppl as cp
-from crowdppl.inference.comparison.default_set import ORDERED_STORY, auto
+from crowdppl.inference.comparison.default_set import ORDERED, auto
 from crowdppl.inference.fitted.posterior import fitted_of
 
 SHAPES = {
@@ -39,12 +39,15 @@ PRIORS = {
     "even": "uniform",
 }
 SHARES = {
-    f"{scale}, {share}": (scale, share)
-    for scale in (0.8, 1.6, 3.2)
-    for share in (0.0, 0.5, 0.75, 0.9)
-    if share or scale < 1
+    "none": {},
+    **{f"{scale}: {share}": {f"smooth {scale}": share} for scale in (0.8, 1.6, 3.2) for share in (0.5, 0.75, 0.9)},
+    **{
+        f"0.8: {share:.1f}, {name}: {0.9 - share:.1f}": {"smooth 0.8": share, prior: 0.9 - share}
+        for name, prior in {"3.2": "smooth 3.2", "any": "prevalence"}.items()
+        for share in (0.7, 0.6, 0.5)
+    },
 }
-"""Of graded_response in the default set of stories, with the scale of its smooth prevalence before."""
+"""Of graded_response in the default set of stories, by the scale of its smooth prevalence, or with any prevalence."""
 CHOSEN_FOR = ("ordinal_dawid_skene", "graded_response")
 MEASURES = ("accuracy", "mae", "log_score", "spearman")
 
@@ -136,17 +139,17 @@ def compare_shares(report: Report, crowds: dict[str, tuple[cp.Annotations, np.nd
     rows = []
     for name, (annotations, gold) in crowds.items():
         known, average = gold >= 0, auto(annotations, progress=False)
-        others = average.weights.drop(ORDERED_STORY)
-        of_scales = {
-            scale: cp.fit("graded_response", annotations, truth_prior=cp.SmoothPrevalence(scale), progress=False)
-            for scale in dict.fromkeys(scale for scale, _ in SHARES.values())
+        others = average.weights.drop(list(ORDERED))
+        of_priors = {
+            prior: fitted_of(cp.fit("graded_response", annotations, truth_prior=PRIORS[prior], progress=False))
+            for prior in dict.fromkeys(prior for shares in SHARES.values() for prior in shares)
         }
-        for title, (scale, share) in SHARES.items():
-            weights = others / others.sum() * (1 - share)
-            weights = pd.concat([weights, pd.Series({ORDERED_STORY: share})]).reindex(average.weights.index)
-            members = {**average.members, ORDERED_STORY: fitted_of(of_scales[scale])}
-            posterior = np.asarray(replace(average, members=members, weights=weights).posterior)
-            data = name.partition(" #")[0]
+        for title, shares in SHARES.items():
+            of_others = others / others.sum() * (1 - sum(shares.values()))
+            weights = pd.concat([of_others, pd.Series(shares, dtype=float)]).rename_axis("story")
+            members = {**average.members, **of_priors}
+            of_title = replace(average, members={name: members[name] for name in weights.index}, weights=weights)
+            posterior, data = np.asarray(of_title.posterior), name.partition(" #")[0]
             rows.append({"data": data, "share": title} | measured(posterior[known], gold[known], annotations))
     means = pd.DataFrame(rows).groupby(["data", "share"], sort=False).mean()
     by_data = means["log_score"].unstack("share")[list(SHARES)]
@@ -157,7 +160,7 @@ def compare_shares(report: Report, crowds: dict[str, tuple[cp.Annotations, np.nd
         shown.loc["mean"] = shown.mean()
         shown = shown.map("{:.3f}".format)
         shown["chosen"] = [chosen.get(name, "") for name in shown.index]
-        title = f"auto by the scale of the smooth prevalence of graded_response, and its share: {measure}"
+        title = f"auto by the prior of graded_response's prevalence, and its share: {measure}"
         report.table(title, shown.reset_index(names="data").to_dict("records"))
 
 

@@ -16,7 +16,8 @@ from crowdppl.inference.comparison.default_set import (
     DEFAULT_SET_LEVELS,
     DEFAULT_SET_UNNAMED,
     DEFAULT_SHARES,
-    ORDERED_SHARE,
+    ORDERED,
+    ORDERED_SHARES,
     ORDERED_STORY,
     story_set,
 )
@@ -331,12 +332,12 @@ GRADES = pd.DataFrame(
 
 def test_the_default_set_has_an_ordinal_story_where_more_than_two_classes_are_ordered():
     ordered, nominal = (cp.Annotations.from_frame(GRADES, ordered=given) for given in (True, False))
-    assert list(story_set(None, ordered)) == [*DEFAULT_SET, ORDERED_STORY]
+    assert list(story_set(None, ordered)) == [*DEFAULT_SET, *ORDERED]
     assert list(story_set(None, nominal)) == list(DEFAULT_SET)
     with pytest.warns(AnnotationWarning, match="taken as ordered"):
         maybe_codes = cp.Annotations.from_frame(GRADES)
     assert maybe_codes.kind == ordered.kind
-    assert list(story_set(None, maybe_codes)) == [*DEFAULT_SET, ORDERED_STORY]
+    assert list(story_set(None, maybe_codes)) == [*DEFAULT_SET, *ORDERED]
     with pytest.warns(AnnotationWarning, match="taken as ordered"):
         codes = cp.Annotations.from_frame(GRADES.assign(label=GRADES["label"].map({0: 2, 1: 0, 2: 3, 3: 1})))
     assert list(story_set(None, codes)) == list(DEFAULT_SET)
@@ -344,10 +345,11 @@ def test_the_default_set_has_an_ordinal_story_where_more_than_two_classes_are_or
     assert list(story_set(None, two)) == list(DEFAULT_SET)
     assert story_set(None, cp.Annotations.from_frame(GRADES, truth_classes=["no", "yes"])) == DEFAULT_SET_LEVELS
     fit = cp.fit("auto", ordered, progress=False, max_iterations=20)
-    assert fit.fits[ORDERED_STORY].model.truth_prior == cp.SmoothPrevalence()
+    assert fit.fits[ORDERED_STORY].model.truth_prior == cp.SmoothPrevalence(0.8)
+    assert fit.fits["graded_response"].model.truth_prior == cp.Prevalence()
     # Stories that leave dependence of annotations lose some of their share, which the others gain.
-    assert ORDERED_SHARE <= fit.weights[ORDERED_STORY] < ORDERED_SHARE + 0.02
-    assert 0 < fit.weights["one_coin"] <= (1 - ORDERED_SHARE) * DEFAULT_SHARES["one_coin"]
+    assert all(share <= fit.weights[name] < share + 0.02 for name, share in ORDERED_SHARES.items())
+    assert 0 < fit.weights["one_coin"] <= (1 - sum(ORDERED_SHARES.values())) * DEFAULT_SHARES["one_coin"]
     assert fit.weights.sum() == pytest.approx(1)
 
 

@@ -115,7 +115,7 @@ def _feedback(records: Iterable[Mapping[str, Any]], left_out: Counter[str]) -> I
 
 
 def _info(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What MLflow says of a trace: the record itself, or its part of that name."""
+    """The part of a record in which MLflow describes the trace: the record itself, or what it has of that name."""
     info = record.get("info")
     return info if isinstance(info, Mapping) else record
 

@@ -196,7 +196,7 @@ def svi_not_converged(of: Any) -> Iterator[Said]:
         )
 
 
-@check("sweeps_apart", "draws", needs={"memory"})
+@check("sweeps_apart", "draws")
 def sweeps_apart(of: Labels) -> Iterator[Said]:
     """Sweeps of SVI or EM that have other labels by where they began, at its draws or mode or at the votes.
 
@@ -215,12 +215,13 @@ def sweeps_apart(of: Labels) -> Iterator[Said]:
     gap = facts.get("apart", 0.0) if by_start is None else apart(by_start)
     if gap <= (APART_OF_EM if by_start is None else APART):
         return
-    began, remedy = "SVI's sweeps began", "fit with method='nuts', or raise sweeps"
     if by_start is None:
-        began, remedy = f"sweeps from the mode of {fitted.story} began, so that another reading may be right", HELP
+        began, own, remedy = f"{fitted.story}'s sweeps began, so that another reading may be right", "EM's mode", HELP
+    else:
+        began, own, remedy = "SVI's sweeps began", "its own draws", "fit with method='nuts', or raise sweeps"
     yield Said(
-        f"the labels depend on where {began}: after {facts['sweeps']} sweeps the label probabilities of those from its "
-        f"own draws and of those from the votes differ by {gap:.2f} on average",
+        f"the labels depend on where {began}: after {facts['sweeps']} sweeps the label probabilities of those from "
+        f"{own} and of those from the votes differ by {gap:.2f} on average",
         remedy,
         {"gap": gap, "sweeps": facts["sweeps"]},
     )

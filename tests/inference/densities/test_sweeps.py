@@ -11,6 +11,8 @@ from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, UNTRUSTWORTHY
 from crowdppl.inference.densities import augmented, sweeps
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.findings.of_draws import sweeps_apart
+from crowdppl.inference.fitted import averaged_labels
+from crowdppl.inference.fitted.averaged_labels import THIN
 from crowdppl.models import find_story
 
 CROWD = {"n_tasks": 8, "n_workers": 3, "seed": 2}
@@ -145,16 +147,23 @@ def test_labels_that_depend_on_where_the_sweeps_began_are_told():
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
-def test_labels_of_em_that_depend_on_where_the_sweeps_began_are_told_and_those_of_healthy_crowds_are_not():
+def test_labels_of_em_that_depend_on_where_the_sweeps_began_are_told_and_those_of_healthy_crowds_are_not(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(averaged_labels, "THIN", THIN)  # as by default
     shapes = {**HEALTHY, **UNTRUSTWORTHY}
     for shape, told in {"pairs of classes": True, "plain": False, "few experts": False}.items():
         annotations = shapes[shape](np.random.default_rng(0))
-        fit = cp.fit("dawid_skene", annotations.without_gold(), sweeps=15, progress=False)  # as by default
+        fit = cp.fit("dawid_skene", annotations.without_gold(), progress=False)
         found = sweeps_apart(fit.fitted)
         assert bool(found) == told
         if told:
             right = (fit.posterior.argmax(1) == np.asarray(annotations.gold)).mean()
             assert fit.posterior.max(1).mean() > right + 0.1
             assert found[0].values["gap"] == fit.fitted.outcome.facts["apart"]
-            average = cp.fit("auto", annotations.without_gold(), sweeps=15, progress=False)
+            rows = annotations.to_frame()[["task", "worker", "label"]].sort_values("task")
+            rows.to_parquet(tmp_path / "crowd.parquet")
+            of_files = cp.fit("dawid_skene", cp.scan(tmp_path / "crowd.parquet"), progress=False)
+            assert "sweeps_apart" in [one.code for one in of_files.findings]
+            average = cp.fit("auto", annotations.without_gold(), progress=False)
             assert [one.code for one in average.findings.warnings] == ["sweeps_apart"]

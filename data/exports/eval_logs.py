@@ -110,9 +110,6 @@ def read_logs(
     Raises:
         AnnotationError: a log cannot be read, or there is more than one question and none is named.
     """
-    for name, value, known in (("tasks", tasks, TASKS), ("workers", workers, WORKERS)):
-        if value is not None:
-            check_name(f"value of {name}", value, known)
     logs = [next(read for is_of, read in READERS if is_of(path))(path) for path in files]
     return held_of(logs, what, question, tasks, workers, no_answer=no_answer, others=others)
 
@@ -128,6 +125,9 @@ def held_of(
     others: int = 0,
 ) -> Held:
     """Return the annotations in logs that were read: see :func:`read_logs`."""
+    for name, value, known in (("tasks", tasks, TASKS), ("workers", workers, WORKERS)):
+        if value is not None:
+            check_name(f"value of {name}", value, known)
     verdicts, n_again = _once([verdict for log in logs for verdict in log.verdicts])
     kinds = Counter(log.tool for log in logs)
     what = f"{what}: {' and '.join(count_text(n, f'log of {tool}') for tool, n in kinds.items())}"

@@ -1,50 +1,24 @@
-"""Experiments of Braintrust, W&B Weave and Phoenix: a record for each answer, with what its scorers gave."""
+"""Experiments of Braintrust, W&B Weave and Phoenix: records of answers, with what their scorers gave."""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..column_names import plain
 from ..errors import AnnotationError
 from ..frames import read_text_table
 from ..json_files import JSON, read_json
 from ..text_files import first_bytes, suffix_of
+from .experiment_tools import OF_PHOENIX, TOOLS, Experiments
 from .opening import TEXT
 from .verdicts import LARGEST, Log, Verdict
 
 KEY = re.compile(rb'"([\w.]{2,40})"\s*:')
-LISTS = ("events", "data", "calls")  # keys under which an API has its records
-OF_PHOENIX = re.compile(r"annotation_(.+)_(label|score|error)")  # columns of its tables
-Record = Mapping[str, Any]
-Given = tuple[str, str | None, Any, bool]
-"""A scorer, which of its several values it is, the value, and whether it is read only where that is asked for."""
-
-
-@dataclass(frozen=True)
-class Experiments:
-    """Records of one tool.
-
-    Args:
-        tool: its name.
-        fields: those that tell its records; of a column ``a.b`` of a table ``a`` is one.
-        is_answer: whether a record is an answer, and not one of the steps to it.
-        sample: what was answered; None where the record does not say.
-        model: what answered; None where the record does not say.
-        given: what the scorers gave.
-        by_id: whether a model is an id, which says less than the name of a file that has one alone.
-    """
-
-    tool: str
-    fields: frozenset[str]
-    is_answer: Callable[[Record], bool]
-    sample: Callable[[Record], Hashable]
-    model: Callable[[Record], str | None]
-    given: Callable[[Record], Iterator[Given]]
-    by_id: bool = False
+LOOKED_AT = 20  # entries of a dictionary or a list in memory whose fields tell the tool
 
 
 def is_experiment(path: Path) -> bool:
@@ -63,24 +37,47 @@ def read_experiment(path: Path) -> Log:
     """
     tool = _written_by(path)
     assert tool is not None
+    return _log(tool, tool.records(_content(path), str(path)), path.name, path.stem)
+
+
+def experiment_in(content: Any, what: str) -> Log | None:
+    """Return the verdicts in records of experiments in memory, as :func:`read_experiment`; None where they are none.
+
+    Raises:
+        AnnotationError: a record lacks what is needed.
+    """
+    tool = _tool_of({key for key in _keys(content) if isinstance(key, str)})
+    return None if tool is None else _log(tool, tool.records(content, what), what, what)
+
+
+def _keys(content: Any, depth: int = 4) -> Iterator[Hashable]:
+    """The keys of a dictionary and of those in it, and in lists of the first, as deep as that."""
+    if isinstance(content, Mapping):
+        yield from content
+    values = content.values() if isinstance(content, Mapping) else content if isinstance(content, list) else ()
+    for value in list(values)[:LOOKED_AT] if depth else ():
+        yield from _keys(value, depth - 1)
+
+
+def _log(tool: Experiments, records: Sequence[Any], what: str, name: str) -> Log:
+    """The verdicts in records; `what` has them, and a model without a name is called `name`."""
     verdicts: list[Verdict] = []
     left_out: Counter[str] = Counter()
     epochs: Counter[Hashable] = Counter()
-    records = _records(path)
     if wrong := [number for number, record in enumerate(records) if not isinstance(record, Mapping)]:
-        raise AnnotationError(f"{path.name}, record {wrong[0]}: a dictionary is needed")
+        raise AnnotationError(f"{what}, record {wrong[0]}: a dictionary is needed")
     models = [tool.model(record) for record in records]
     if tool.by_id and len(set(models)) == 1:
         models = [None] * len(records)
     for number, (record, named) in enumerate(zip(records, models, strict=True)):
-        place = f"{path.name}, record {number}"
+        place = f"{what}, record {number}"
         if not tool.is_answer(record):
             left_out["step of an answer"] += 1
             continue
         if record.get("error") is not None and record.get("output") is None:
             left_out["answer with an error"] += 1  # evaluators of Phoenix give scores to it all the same
             continue
-        sample, model = tool.sample(record), named or path.stem
+        sample, model = tool.sample(record), named or name
         if sample is None:
             raise AnnotationError(f"{place}: there is no id of what was answered")
         epochs[sample, model] += 1
@@ -95,7 +92,7 @@ def read_experiment(path: Path) -> Log:
                 "aside": aside,
             }
             verdicts.append(Verdict(value=None if value != value else value, **about, **common))
-    return Log(tool.tool, verdicts, +left_out)
+    return Log(tool.tool, verdicts, +left_out, tool.said)
 
 
 def _written_by(path: Path) -> Experiments | None:
@@ -108,20 +105,20 @@ def _written_by(path: Path) -> Experiments | None:
         names = {key.decode() for key in KEY.findall(first_bytes(path))}
     else:
         return None
-    outer = {name.partition(".")[0] for name in names}
+    return _tool_of({name.partition(".")[0] for name in names})
+
+
+def _tool_of(names: Iterable[str]) -> Experiments | None:
+    """The tool whose records have these fields; None where none is known to."""
+    outer = set(map(plain, names))
     return next((tool for tool in TOOLS if tool.fields <= outer), None)
 
 
-def _records(path: Path) -> Sequence[Any]:
-    """The records of a file; of a table those of columns such as ``scores.Factuality`` are put together."""
+def _content(path: Path) -> Any:
+    """The content of a file; of a table records, those of columns such as ``scores.Factuality`` put together."""
     if suffix_of(path) in TEXT:
         return [_nested(row) for row in read_text_table(path).to_dict("records")]
-    content = read_json(path, largest=LARGEST)
-    if isinstance(content, Mapping):
-        content = next((content[name] for name in LISTS if name in content), [content])
-    if not isinstance(content, list):
-        raise AnnotationError(f"{path}: a list of records is needed")
-    return content
+    return read_json(path, largest=LARGEST)
 
 
 def _nested(row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -145,92 +142,3 @@ def _of_text(value: Any) -> Any:
     with suppress(ValueError):
         return json.loads(value.lower() if value.lower() in ("true", "false") else value)
     return value
-
-
-def _inside(record: Any, *names: str) -> Any:
-    """The value in a record under a name, under a name there, and so on; None where there is none."""
-    for name in names:
-        record = record.get(name) if isinstance(record, Mapping) else None
-    return record
-
-
-def _named(record: Record, *names: str) -> Iterable[tuple[str, Any]]:
-    found = _inside(record, *names)
-    return found.items() if isinstance(found, Mapping) else ()
-
-
-def _of_braintrust(record: Record) -> Iterator[Given]:
-    """Values of scorers; none is one that a person has not given, or that the scorer did not apply."""
-    return ((name, None, value, False) for name, value in _named(record, "scores") if value is not None)
-
-
-def _of_weave(record: Record) -> Iterator[Given]:
-    """Values of scorers; of a dictionary the numbers and truth values, or its texts where there are none."""
-    for name, value in _named(record, "output", "scores"):
-        if not isinstance(value, Mapping):
-            yield name, None, value, False
-            continue
-        values: dict[str, Any] = {key: one for key, one in value.items() if isinstance(one, bool | int | float)}
-        values = values or {key: one for key, one in value.items() if isinstance(one, str)}
-        for key, one in values.items():
-            yield name, key if len(values) > 1 else None, one, False
-
-
-def _sample_of_weave(record: Record) -> Hashable:
-    example = _inside(record, "inputs", "example")
-    if not isinstance(example, Mapping):
-        return _name_of_weave(example)
-    named = example.get("id")
-    return named if isinstance(named, str | int) else json.dumps(example, sort_keys=True, ensure_ascii=False)
-
-
-def _name_of_weave(reference: Any) -> str | None:
-    """The end of a reference: the object's name and version, or a row of its dataset."""
-    return reference.rpartition("/")[2] if isinstance(reference, str) else None
-
-
-def _of_phoenix(record: Record) -> Iterator[Given]:
-    """Scores of evaluators, or their labels where they have no score; labels beside scores where asked for."""
-    given = record.get("annotations")
-    if given is None:
-        columns = {match: record[name] for name in record if (match := OF_PHOENIX.fullmatch(name))}
-        names = dict.fromkeys(match[1] for match, value in columns.items() if value is not None)
-        given = [{m[2]: v for m, v in columns.items() if m[1] == name} | {"name": name} for name in names]
-    for each in given:
-        name, score, label = str(each.get("name")), each.get("score"), each.get("label")
-        if each.get("error") is not None:
-            yield name, None, None, False
-            continue
-        yield name, None, label if score is None else score, False
-        if score is not None and label is not None:
-            yield name, "label", label, True
-
-
-TOOLS = (
-    Experiments(
-        "Braintrust",
-        frozenset({"scores", "root_span_id", "span_id"}),
-        lambda record: record.get("span_id") == record.get("root_span_id"),
-        lambda record: record.get("dataset_record_id") or _inside(record, "origin", "id") or record.get("id"),
-        lambda record: record.get("experiment_id"),
-        _of_braintrust,
-        by_id=True,
-    ),
-    Experiments(
-        "Weave",
-        frozenset({"op_name", "inputs", "output"}),
-        lambda record: "predict_and_score" in str(record.get("op_name")),
-        _sample_of_weave,
-        lambda record: _name_of_weave(_inside(record, "inputs", "model")),
-        _of_weave,
-    ),
-    Experiments(
-        "Phoenix",
-        frozenset({"example_id", "repetition_number", "annotations"}),
-        lambda record: True,
-        lambda record: record.get("example_id"),
-        lambda record: None,
-        _of_phoenix,
-    ),
-)
-"""By tool, what its records look like."""

@@ -48,7 +48,8 @@ from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, first_bytes, suffix_of
 from ..wide import COLUMNS, Wide, by_worker_and_question, filled_cells, is_text, wide_roles
 from .counted_votes import Records, are_counts, counted_table, field_of_counts, field_of_results
-from .eval_logs import NO_ANSWER, is_log, read_logs
+from .eval_logs import NO_ANSWER, held_of, is_log, read_logs
+from .experiment_records import experiment_in
 from .gathered import Held
 from .harness_logs import is_beside
 from .json_tools import criteria_table, read_mapping, read_records
@@ -296,7 +297,7 @@ def read(
     elif isinstance(source, str | Path):
         annotations, said = _from_path(given_path(source), asked)
     elif isinstance(source, Mapping) or (isinstance(source, list) and all(isinstance(row, Mapping) for row in source)):
-        annotations, said = _from_json(source, Path("the records"), asked)
+        annotations, said = _of_experiment(source, asked) or _from_json(source, Path("the records"), asked)
     else:
         annotations, said = _from_table(Table(table_of(source), "the table"), asked)
     if item_features is not None and annotations.sides is None:
@@ -769,19 +770,25 @@ def _of_held(held: Held, asked: Asked, options: Mapping[str, Any] | None = None)
 
 def _of_logs(logs: list[Path], path: Path, asked: Asked, others: int = 0) -> tuple[Annotations, str]:
     """Read logs of evaluations, where `tasks` and `workers` may say what these are."""
-    options = asked.options
-    said = {name: options[name] for name in ("tasks", "workers") if isinstance(options.get(name), str)}
-    abstain = abstentions_of(options.get("abstain"))
-    held = read_logs(
-        logs,
-        str(path),
-        asked.question,
-        said.get("tasks"),
-        said.get("workers"),
-        no_answer=NO_ANSWER in abstain,
-        others=others,
-    )
-    return _of_held(held, asked, {name: value for name, value in options.items() if name not in said})
+    said, options = _said_of_logs(asked)
+    return _of_held(read_logs(logs, str(path), asked.question, others=others, **said), asked, options)
+
+
+def _of_experiment(content: Any, asked: Asked) -> tuple[Annotations, str] | None:
+    """Read records in memory of an experiment, as a tool's function returns them; None where they are of none."""
+    what = "the records"
+    if (log := experiment_in(content, what)) is None:
+        return None
+    said, options = _said_of_logs(asked)
+    return _of_held(held_of([log], what, asked.question, **said), asked, options)
+
+
+def _said_of_logs(asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What was said of logs of evaluations, and the options of annotations that are left."""
+    said = {name: asked.options[name] for name in ("tasks", "workers") if isinstance(asked.options.get(name), str)}
+    options = {name: value for name, value in asked.options.items() if name not in said}
+    no_answer = NO_ANSWER in abstentions_of(asked.options.get("abstain"))
+    return {"tasks": None, "workers": None} | said | {"no_answer": no_answer}, options
 
 
 def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Annotations, str]:

@@ -2,11 +2,15 @@
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 
 import crowdppl as cp
 from crowdppl import AnnotationError
+
+EXPERIMENTS = Path(__file__).with_name("experiments")
+"""What the tools' own writers made (`make_experiments.py`)."""
 
 
 def write(path, content):
@@ -94,6 +98,77 @@ def test_weave_has_questions_where_a_scorer_gives_several_and_a_table_is_read_as
     same = cp.read(table(tmp_path / "calls.csv", flat), question="style", tell=False)
     assert labels(same) == labels(annotations)
     assert list(same.classes) == [1, 2, 3]
+
+
+def test_rows_of_weave_are_samples_by_their_order_and_one_that_failed_is_none(tmp_path, capsys):
+    path = EXPERIMENTS / "weave" / "rows.json"
+    annotations = cp.read(path)
+    right = [1, 0, 1, None, 1, 1]
+    given = {(n, "exact"): [label] for n, label in enumerate(right) if label is not None}
+    assert labels(annotations) == given | {(n, "short"): [1] for n in (0, 1, 2, 4, 5)}
+    said = capsys.readouterr().err
+    assert "a sample is a row" in said
+    assert "1 answer without a score left out" in said
+    rows = json.loads(path.read_text())
+    assert labels(cp.read(rows, tell=False)) == labels(annotations)
+    assert labels(cp.read(write(tmp_path / "a.json", {"rows": rows}), tell=False)) == labels(annotations)
+    for name in ("small", "large"):
+        write(tmp_path / f"{name}.json", rows)
+    (tmp_path / "a.json").unlink()
+    assert "4 @ large" in cp.read(tmp_path, tell=False).tasks
+
+
+def trial(call, **scores):
+    return {"predict_and_score_call_id": call, "scorer_call_ids": {}, "model_output": "4", "scores": scores}
+
+
+def test_results_by_row_of_weaves_api_have_models_and_trials(tmp_path):
+    """With the fields of weave 0.54.0's ``V2EvalResultQueryResponse``."""
+    models = {"call 1": "weave:///e/p/object/Small:v", "call 2": "weave:///e/p/object/Large:v"}
+    rows = [
+        {
+            "row_digest": f"d{n}",
+            "raw_data_row": {"id": f"r{n}", "question": "?"} if n else None,
+            "evaluations": [
+                {"evaluation_call_id": call, "trials": [trial(f"{call}{n}{t}", right={"ok": n > t}) for t in (0, 1)]}
+                for call in models
+            ],
+        }
+        for n in range(3)
+    ]
+    runs = [{"evaluation_call_id": call, "model_ref": model} for call, model in models.items()]
+    content = {"rows": rows, "summary": {"evaluations": runs, "row_count": 3}, "total_rows": 3, "warnings": []}
+    annotations = cp.read(write(tmp_path / "results.json", content), tell=False)
+    ids = ["d0", "r1", "r2"]
+    assert labels(annotations) == {
+        (f"{of} @ {model}:v", "right"): [int(n > 0), int(n > 1)]
+        for n, of in enumerate(ids)
+        for model in ("Small", "Large")
+    }
+    rows[1]["evaluations"] = [{"trials": 3}]
+    with pytest.raises(AnnotationError, match=r"results\.json, row 1: evaluations is to be a list"):
+        cp.read(write(tmp_path / "results.json", content))
+
+
+def test_local_results_of_braintrust_have_inputs_as_samples_and_scorers_that_failed_abstain(tmp_path, capsys):
+    path = EXPERIMENTS / "braintrust" / "results.json"
+    annotations = cp.read(path)
+    right = {"1 + 1": 1, "2 + 3": 0, "2 + 5": 1, "4 + 4": 1, "3 + 6": 1}
+    judged = {"1 + 1": 1, "2 + 3": 1, "2 + 5": "unreadable", "3 + 6": 1}
+    given = {(task, "exact"): [label] for task, label in right.items()}
+    assert labels(annotations) == given | {(task, "judge"): [label] for task, label in judged.items()}
+    assert "1 answer with an error left out" in capsys.readouterr().err
+    found = json.loads(path.read_text())
+    assert labels(cp.read(found, tell=False)) == labels(annotations)
+    other = {"summary": {"experimentName": "other"}, "results": [{"input": "1 + 1", "scores": {"exact": 0}}]}
+    both = tmp_path / "both.jsonl"
+    both.write_text("\n".join(map(json.dumps, (found, other))))
+    assert labels(cp.read(both, tell=False))["1 + 1 @ other", "exact"] == [0]
+
+
+def test_means_of_braintrust_are_refused_with_the_code_that_keeps_each_score():
+    with pytest.raises(AnnotationError, match=r"summary\.jsonl has the means of scorers.*result\.as_dict\(\)"):
+        cp.read(EXPERIMENTS / "braintrust" / "summary.jsonl")
 
 
 def phoenix(number, *annotations, repetition=1):

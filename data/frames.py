@@ -92,7 +92,9 @@ def take_column(frame: nw.DataFrame[Any], name: str, role: str, what: str = "the
     return pd.Series(column.to_list(), dtype=object)
 
 
-def read_text_table(path: str | Path, separator: str | None = None, encoding: str | None = None) -> pd.DataFrame:
+def read_text_table(
+    path: str | Path, separator: str | None = None, encoding: str | None = None, *, may_repeat: bool = False
+) -> pd.DataFrame:
     """Read a CSV or TSV file as a table of text, with NaN where a cell is empty.
 
     "NA" and "None" are text like any other, and so is "007". Cells that were made harmless to spreadsheets
@@ -103,6 +105,7 @@ def read_text_table(path: str | Path, separator: str | None = None, encoding: st
         path: the file, with a header; it may be compressed (.gz, .zst, .bz2, .xz).
         separator: what separates the columns; None for a tab in files named .tsv, else what most rows agree on.
         encoding: of the text; None to find it out.
+        may_repeat: whether a name may stand twice, of columns that are known by their places.
 
     Raises:
         AnnotationError: the separator is no single character; the file is empty or no text, names a column twice,
@@ -112,7 +115,7 @@ def read_text_table(path: str | Path, separator: str | None = None, encoding: st
     path = given_path(path)
     encoding = encoding or _encoding(path)
     separator = separator_of(path, encoding) if separator is None else separator
-    read_header(path, separator, encoding)
+    read_header(path, separator, encoding, may_repeat=may_repeat)
     try:
         with reading(path), open_text(path, encoding) as file:
             table = pd.read_csv(

@@ -191,13 +191,16 @@ def separator_of(path: str | Path, encoding: str | None = None) -> str:
     return max(fits, key=lambda separator: fits[separator]) if any(share for share, _ in fits.values()) else ","
 
 
-def read_header(path: Path, separator: str | None = None, encoding: str | None = None) -> list[str]:
+def read_header(
+    path: Path, separator: str | None = None, encoding: str | None = None, *, may_repeat: bool = False
+) -> list[str]:
     """Return the names of a file's columns.
 
     Args:
         path: the file, with a header.
         separator: what separates the columns; None for what most rows agree on.
         encoding: of the text; None to find it out.
+        may_repeat: whether a name may stand twice, of columns that are known by their places.
 
     Raises:
         AnnotationError: the separator is no single character; the file is empty or no text, or names a column twice.
@@ -226,7 +229,7 @@ def read_header(path: Path, separator: str | None = None, encoding: str | None =
     except csv.Error as error:
         raise AnnotationError(f"{path} is no CSV file that can be read: {error}") from None
     # pandas would call the second one "label.1", and an annotation would be lost without a word.
-    if twice := sorted({name for name in header if name and header.count(name) > 1}):
+    if not may_repeat and (twice := sorted({name for name in header if name and header.count(name) > 1})):
         raise AnnotationError(f"{path}: the header names {', '.join(map(repr, twice))} more than once; rename one")
     return header
 

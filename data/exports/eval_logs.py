@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..description import count_text
 from ..errors import AnnotationError, check_name, warn
+from ..text_files import suffix_of
 from .deepeval_logs import is_deepeval_log, read_deepeval_log
 from .experiment_records import is_experiment, read_experiment
 from .gathered import Held
@@ -19,6 +20,7 @@ from .inspect_logs import is_inspect_log, read_inspect_log
 from .langfuse_scores import is_langfuse_log, read_langfuse_log
 from .llm_judge import is_judge_log, read_judge_log
 from .openai_logs import is_openai_log, read_openai_log
+from .opening import TEXT
 from .promptfoo_logs import is_promptfoo_log, read_promptfoo_log
 from .verdicts import TASKS, Log, Verdict, task_name
 
@@ -110,8 +112,18 @@ def read_logs(
     Raises:
         AnnotationError: a log cannot be read, or there is more than one question and none is named.
     """
-    logs = [next(read for is_of, read in READERS if is_of(path))(path) for path in files]
+    kept = _without_tables_beside(files)
+    logs = [next(read for is_of, read in READERS if is_of(path))(path) for path in kept]
+    if len(kept) < len(files):
+        left_out = Counter({"table beside results of the same name": len(files) - len(kept)})
+        logs[0] = replace(logs[0], left_out=logs[0].left_out + left_out)
     return held_of(logs, what, question, tasks, workers, no_answer=no_answer, others=others)
+
+
+def _without_tables_beside(files: Sequence[Path]) -> list[Path]:
+    """The files without tables that a tool wrote beside its results, which have the same name and more in them."""
+    whole = {path.with_suffix("") for path in files if suffix_of(path) not in TEXT}
+    return [path for path in files if suffix_of(path) not in TEXT or path.with_suffix("") not in whole]
 
 
 def held_of(

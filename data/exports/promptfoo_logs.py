@@ -1,15 +1,19 @@
-"""Results of promptfoo: the JSON of ``promptfoo eval --output results.json``, or the lines of ``results.jsonl``."""
+"""Results of promptfoo, of ``promptfoo eval --output``: ``results.json``, ``results.jsonl`` or ``results.csv``."""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from ..columns import row_number
 from ..errors import AnnotationError
+from ..frames import read_text_table
 from ..json_files import LINES, first_record, read_json
-from ..text_files import first_bytes, suffix_of
+from ..text_files import first_bytes, read_header, suffix_of
 from .verdicts import LARGEST, Log, Verdict, scorer_name
 
 TOOL = "promptfoo"
@@ -20,12 +24,24 @@ START = re.compile(rb'\s*\{\s*("evalId"\s*:\s*("[^"]*"|null)\s*,\s*)?"results"\s
 OF_LINE = {"failureReason", "gradingResult", "promptIdx", "provider"}
 """Fields by which a line is known."""
 
+OF_TABLE = (b"Status,Score,Named Scores,", b"Grader Reason,Comment")
+"""Parts of a table's header by which it is known."""
+
+METRIC = "Metric: "  # before a metric's name in a table's header
+PROMPT = re.compile(r"\[(.*?)\] (.*)", re.DOTALL)  # a provider and a prompt there
+PASSED = {"PASS": True, "FAIL": False}
+ALL = "all assertions"
+"""The scorer that whether all assertions of a test passed is of, in a table, which has not each."""
+
 SHORT = 40  # characters of a prompt's label beyond which it is the prompt itself, and its number names it
 ERROR = 2  # `failureReason` where the model or a scorer failed
 
 
 def is_promptfoo_log(path: Path) -> bool:
-    """Return whether a file has results of promptfoo, by how its JSON begins, or by its first line."""
+    """Return whether a file has results of promptfoo, by how its JSON begins, by its first line, or by its header."""
+    if suffix_of(path) == ".csv":
+        start = first_bytes(path)
+        return all(part in start for part in OF_TABLE)
     if suffix_of(path) in LINES:
         return first_record(path).keys() >= OF_LINE
     return suffix_of(path) == ".json" and START.match(first_bytes(path, 512)) is not None
@@ -35,11 +51,14 @@ def read_promptfoo_log(path: Path) -> Log:
     """Return the verdicts of promptfoo's results: each assertion is a scorer, whether it passed its verdict.
 
     The model under test is a provider, with its prompt where there are several. Tests with the same variables,
-    description and assertions are one sample, repeated by ``--repeat``.
+    description and assertions are one sample, repeated by ``--repeat``. A table has metrics, and whether all assertions
+    of a test passed, and not each: :func:`_of_table`.
 
     Raises:
         AnnotationError: the file cannot be read, is of another version, or a result lacks what is needed.
     """
+    if suffix_of(path) == ".csv":
+        return _of_table(path)
     rows, config = _rows(read_json(path, largest=LARGEST), path)
     suite = config.get("description") if isinstance(config, Mapping) else None
     suite = suite if isinstance(suite, str) and suite else path.stem
@@ -47,13 +66,16 @@ def read_promptfoo_log(path: Path) -> Log:
     left_out: Counter[str] = Counter()
     samples: dict[str, Any] = {}
     answers: Counter[tuple[Any, str]] = Counter()
-    several_prompts = len({row.get("promptIdx") for row in rows if isinstance(row, Mapping)}) > 1
+    columns = ((_provider(row), int(row.get("promptIdx") or 0)) for row in rows if isinstance(row, Mapping))
+    prompts = _prompts(columns)
     for number, row in enumerate(rows):
         place = f"{path.name}, results[{number}]"
         if not isinstance(row, Mapping) or not isinstance(row.get("provider"), Mapping):
             raise AnnotationError(f"{path}, results[{number}]: a result with a provider is needed")
         sample = samples.setdefault(_test(row), row.get("testIdx", len(samples)))
-        model = _model(row, several_prompts=several_prompts)
+        prompt = row.get("prompt")
+        label = prompt.get("label") if isinstance(prompt, Mapping) else None
+        model = _model(_provider(row), label, int(row.get("promptIdx") or 0), prompts)
         answers[sample, model] += 1
         grading = row.get("gradingResult")
         components = grading.get("componentResults") if isinstance(grading, Mapping) else None
@@ -103,18 +125,94 @@ def _test(row: Mapping[str, Any]) -> str:
     return json.dumps([given, case.get("description"), case.get("assert")], sort_keys=True, default=str)
 
 
-def _model(row: Mapping[str, Any], *, several_prompts: bool) -> str:
-    provider = str(row["provider"].get("label") or row["provider"].get("id"))
-    if not several_prompts:
+def _provider(row: Mapping[str, Any]) -> str:
+    provider = row.get("provider")
+    return str(provider.get("label") or provider.get("id")) if isinstance(provider, Mapping) else ""
+
+
+def _prompts(columns: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """By provider the numbers of its prompts, which promptfoo counts over all providers."""
+    found: dict[str, list[int]] = {}
+    for provider, number in sorted(set(columns)):
+        found.setdefault(provider, []).append(number)
+    return found
+
+
+def _model(provider: str, label: Any, number: int, prompts: Mapping[str, Sequence[int]]) -> str:
+    """The name of a provider, with its prompt where it has several: the prompt's label, or which of them it is."""
+    if len(prompts[provider]) < 2:
         return provider
-    prompt = row.get("prompt")
-    label = prompt.get("label") if isinstance(prompt, Mapping) else None
     is_name = isinstance(label, str) and 0 < len(label) <= SHORT and "\n" not in label
-    number = int(row.get("promptIdx") or 0) + 1
-    return f"{provider}, {label}" if is_name else f"{provider}, prompt {number}"
+    return f"{provider}, {label}" if is_name else f"{provider}, prompt {prompts[provider].index(number) + 1}"
 
 
 def _grader(assertion: Mapping[str, Any]) -> Any:
     """The model that grades, where the assertion says which."""
     provider = assertion.get("provider")
     return provider.get("id") if isinstance(provider, Mapping) else provider
+
+
+def _of_table(path: Path) -> Log:
+    """The verdicts in a table: each metric is a scorer; whether all assertions passed is one where there is no metric.
+
+    Where there are metrics it has the key ``outcome``, and the score of all assertions has the key ``score``.
+    """
+    header = read_header(path, may_repeat=True)
+    table = read_text_table(path, may_repeat=True)
+    models = _models_of_header(header)
+    own = table.iloc[:, : models[0][1]].fillna("").to_numpy().tolist() if models else []
+    has_metrics = any(name.startswith(METRIC) for name in header)
+    verdicts: list[Verdict] = []
+    left_out: Counter[str] = Counter()
+    samples: dict[Any, int] = {}
+    answers: Counter[tuple[int, str]] = Counter()
+    for row, variables in enumerate(own):
+        sample = samples.setdefault(tuple(variables), row)
+        for model, at in models:
+            status = table.iat[row, at + 1]
+            answers[sample, model] += 1
+            if status not in PASSED:
+                left_out["sample with an error" if status == "ERROR" else "test that was not run"] += 1
+                continue
+            place = f"{path.name}, {row_number(row)}, {header[at]!r}"
+            common: dict[str, Any] = {"suite": path.stem, "sample": sample, "epoch": answers[sample, model]}
+            common |= {"model": model, "place": place}
+            metrics = list(_metrics(header, table.iloc[row], at, place))
+            left_out["test without a metric"] += has_metrics and not metrics
+            verdicts += [Verdict(scorer=name, key=None, value=value, **common) for name, value in metrics]
+            key = "outcome" if has_metrics else None
+            verdicts.append(Verdict(scorer=ALL, key=key, value=PASSED[status], aside=has_metrics, **common))
+            if (score := _number(table.iat[row, at + 2], f"{place}, Score")) is not None:
+                verdicts.append(Verdict(scorer=ALL, key="score", value=score, aside=True, **common))
+    kept = "metrics" if has_metrics else "whether all assertions passed"
+    said = f"{path.name} has {kept} and not each assertion, which `promptfoo eval --output results.json` keeps"
+    return Log(TOOL, verdicts, +left_out, said)
+
+
+def _models_of_header(header: Sequence[str]) -> list[tuple[str, int]]:
+    """The models of a table, and the columns of their answers, which what was found of these follows."""
+    places = [at for at in range(len(header)) if header[at + 1 : at + 4] == ["Status", "Score", "Named Scores"]]
+    named = [PROMPT.fullmatch(header[at]) for at in places]
+    given = [(match[1], match[2]) if match else ("", header[at]) for match, at in zip(named, places, strict=True)]
+    prompts = _prompts((provider, at) for (provider, _), at in zip(given, places, strict=True))
+    names = [_model(provider, label, at, prompts) for (provider, label), at in zip(given, places, strict=True)]
+    labels = [name or label for name, (_, label) in zip(names, given, strict=True)]
+    return list(zip(labels, places, strict=True))
+
+
+def _metrics(header: Sequence[str], row: pd.Series, at: int, place: str) -> Iterator[tuple[str, float]]:
+    """The metrics of an answer, in the columns from its named scores to the grader's reason."""
+    for column in range(at + 4, len(header)):
+        if not header[column].startswith(METRIC):
+            return
+        if (value := _number(row.iloc[column], f"{place}, {header[column]!r}")) is not None:
+            yield header[column].removeprefix(METRIC), value
+
+
+def _number(text: Any, place: str) -> float | None:
+    if not isinstance(text, str):
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise AnnotationError(f"{place}: {text!r} is no number, as promptfoo writes a score") from None

@@ -1,8 +1,8 @@
 """Logs of promptfoo, OpenAI's evals, deepeval, langfuse and MLflow.
 
 Those of evals 3.0.1.post1 and deepeval 4.3.1 are by their own writers (`make_logs.py`). promptfoo and langfuse are
-written in TypeScript: their files are made here by hand, after promptfoo's `EvaluateSummaryV3` and langfuse's fields of
-exported scores.
+written in TypeScript: most of their files are made here by hand, after promptfoo's `EvaluateSummaryV3` and langfuse's
+fields of exported scores; `make_experiments.py` runs promptfoo.
 """
 
 import csv
@@ -18,6 +18,8 @@ from crowdppl.data.errors import AnnotationWarning
 from crowdppl.data.exports import deepeval_logs, promptfoo_logs
 
 LOGS = Path(__file__).with_name("logs")
+PROMPTFOO = Path(__file__).with_name("experiments") / "promptfoo"
+"""Results that promptfoo wrote (`make_experiments.py`)."""
 
 
 def labels(annotations):
@@ -92,6 +94,44 @@ def test_promptfoo_repeats_are_of_one_sample_and_assertions_of_one_kind_are_numb
 def test_promptfoo_prompts_are_part_of_the_model(tmp_path):
     rows = [result(0, "a", assertion(True)), result(0, "a", assertion(False), prompt=1)]
     assert set(cp.read(promptfoo(tmp_path / "results.json", rows)).tasks) == {"0 @ a, short", "0 @ a, prompt 2"}
+
+
+def test_two_providers_with_one_prompt_are_models_by_their_own_names(tmp_path):
+    """promptfoo counts prompts over all providers, so that each of these has another number."""
+    rows = [json.loads(line) for line in (PROMPTFOO / "results.jsonl").read_text().splitlines()]
+    path = tmp_path / "results.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows if row["promptIdx"] in (0, 2)))
+    assert {task.partition(" @ ")[2] for task in cp.read(path, tell=False).tasks} == {"small", "echo"}
+
+
+def test_a_table_of_promptfoo_has_its_metrics_as_its_lines_have_them(tmp_path, capsys):
+    annotations = cp.read(PROMPTFOO / "results.csv")
+    of_metrics = {
+        of: label for of, label in labels(cp.read(PROMPTFOO / "results.jsonl")).items() if of[1] != "contains"
+    }
+    assert labels(annotations) == of_metrics
+    said = capsys.readouterr().err.splitlines()[0]
+    assert "2 samples with an error left out" in said
+    assert "4 tests without a metric left out" in said
+    assert "`promptfoo eval --output results.json`" in said
+    passed = labels(cp.read(PROMPTFOO / "results.csv", question="outcome", tell=False))
+    assert [passed[f"{n} @ echo, {{{{sum}}}}", "all assertions"] for n in range(4)] == [[1], [0], [1], [1]]
+    with (PROMPTFOO / "results.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    kept = [column for column, name in enumerate(rows[0]) if not name.startswith("Metric: ")]
+    with (tmp_path / "plain.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([[row[column] for column in kept] for row in rows])
+    assert labels(cp.read(tmp_path / "plain.csv", tell=False)) == passed
+    rows[1][rows[0].index("Metric: is")] = "high"
+    with (tmp_path / "plain.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    with pytest.raises(AnnotationError, match=r"plain\.csv, row 0, .*'Metric: is': 'high' is no number"):
+        cp.read(tmp_path / "plain.csv")
+
+
+def test_a_table_of_promptfoo_beside_its_results_is_not_read_again(capsys):
+    assert labels(cp.read(PROMPTFOO)) == labels(cp.read(PROMPTFOO / "results.jsonl"))
+    assert "1 table beside results of the same name left out" in capsys.readouterr().err
 
 
 def test_promptfoo_scores_are_read_where_they_are_asked_for(tmp_path, capsys):

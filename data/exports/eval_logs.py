@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,16 @@ from .llm_judge import is_judge_log, read_judge_log
 from .openai_logs import is_openai_log, read_openai_log
 from .opening import TEXT
 from .promptfoo_logs import is_promptfoo_log, read_promptfoo_log
+from .scorer_scales import (
+    NO_ANSWER,
+    UNREADABLE,
+    beside_yes_or_no,
+    chosen_questions,
+    in_order,
+    in_order_by_question,
+    question_of,
+    scales_of,
+)
 from .verdicts import TASKS, Log, Verdict, task_name
 
 READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Log]], ...] = (
@@ -37,12 +47,6 @@ READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Log]], ...] = (
 """By format, whether a file is one, and what reads it."""
 
 WORKERS = ("scorer", "model")
-
-UNREADABLE = "unreadable"
-"""The abstention of a scorer that came to no verdict, or of a model without an answer."""
-
-LETTERS = {"I": 0.0, "P": 0.5, "C": 1.0}  # inspect_ai's verdicts, and the numbers that it takes them for
-NO_ANSWER = "N"
 MOST_NAMED = 11  # labels that are numbers are named where they are no more
 LOOKED_AT = 1000  # tasks whose epochs are compared
 ENOUGH, MARGIN, ERRORS = 20, 0.05, 3  # tasks, excess of the agreement, and its standard errors, to warn of
@@ -55,31 +59,6 @@ BY = " @ "
 def is_log(path: Path) -> bool:
     """Return whether a file is a log of an evaluation that is known."""
     return any(is_of(path) for is_of, _ in READERS)
-
-
-@dataclass(frozen=True)
-class Scale:
-    """The kind of a scorer's values.
-
-    Args:
-        name: verdict, score, fraction or text.
-        keeps: whether letters stand for verdicts that are numbers, too.
-    """
-
-    name: str
-    keeps: bool = False
-
-    def label(self, value: Any, *, no_answer: bool) -> Any:
-        """Return the label of a value; ``N`` is one where `no_answer`, else ``I``."""
-        if value is None:
-            return UNREADABLE
-        if self.name == "verdict":
-            if value == NO_ANSWER:
-                return NO_ANSWER if no_answer else "I"
-            if self.keeps and not isinstance(value, str):
-                return next(letter for letter, number in LETTERS.items() if number == value)
-            return value if isinstance(value, str) else int(value)
-        return int(value) if self.name == "score" and float(value).is_integer() else value
 
 
 def read_logs(
@@ -174,10 +153,10 @@ def _verdicts(
     if not asides & set(named):
         verdicts = [verdict for verdict in verdicts if not verdict.aside]
         notes = notes + [f"question={name!r} reads the {name}s" for name in sorted(map(str, asides))]
-    scales = _scales(verdicts)
-    asked = {_question(verdict, scales): None for verdict in verdicts}
-    chosen = _chosen(question, list(asked), what)
-    kept = [verdict for verdict in verdicts if _question(verdict, scales) in chosen]
+    verdicts = [replace(v, key=v.scorer) if v.key is None and v.scorer in named else v for v in verdicts]
+    scales = scales_of(verdicts)
+    chosen = chosen_questions(question, verdicts, scales, what)
+    kept = [verdict for verdict in verdicts if question_of(verdict, scales) in chosen]
     several_models = len({verdict.model for verdict in kept}) > 1
     finds_out = tasks is None
     tasks = tasks or ("answer" if several_models else "sample")
@@ -190,7 +169,7 @@ def _verdicts(
         worker = f"{verdict.model}: {verdict.scorer}" if of_model else verdict.scorer
         no_answers += scale.name == "verdict" and verdict.value == NO_ANSWER and not no_answer
         label = scale.label(verdict.value, no_answer=no_answer)
-        rows.append((name_of(verdict), worker, _question(verdict, scales), label))
+        rows.append((name_of(verdict), worker, question_of(verdict, scales), label))
         places.append(verdict.place)
         scorers[verdict.scorer], models[verdict.model] = None, None
     frame = pd.DataFrame(rows, columns=["task", "worker", "question", "label"], dtype=object)
@@ -202,25 +181,43 @@ def _verdicts(
     said += [f"worker = {'a model and its' if of_model else 'a'} scorer ({', '.join(scorers)})"]
     numbers = {type(label) for label in frame["label"]} - {str}
     used = set(frame["label"])
-    in_order = _in_order(used - {UNREADABLE})
-    by_question = {} if in_order else _in_order_by_question(frame)
-    if in_order and (scores := _beside_yes_or_no(kept, scales)):
-        in_order, by_question = None, _in_order_by_question(frame.assign(question=frame["question"].isin(scores)))
+    by_scorer = len(chosen) > 1 and any(verdict.key == verdict.scorer for verdict in kept)
+    order = None if by_scorer else in_order(used - {UNREADABLE})  # each scorer's scale is its own
+    by_question = {} if order else in_order_by_question(frame)
+    if order and (scores := beside_yes_or_no(kept, scales)):
+        order, by_question = None, in_order_by_question(frame.assign(question=frame["question"].isin(scores)))
         by_question = dict.fromkeys(scores, by_question[True]) if True in by_question else {}
-    names = in_order or sorted(used - {UNREADABLE}, key=str)
+    names = order or sorted(used - {UNREADABLE}, key=str)
     if by_question:
         each = [f"{name} {' < '.join(map(str, classes))}" for name, classes in by_question.items()]
         said += [f"label = the scorer's verdict, in the order {', '.join(each)}"]
     elif len(names) <= MOST_NAMED or not numbers:
-        said += [f"label = the scorer's verdict ({(' < ' if in_order else ', ').join(map(str, names))})"]
+        said += [f"label = the scorer's verdict ({(' < ' if order else ', ').join(map(str, names))})"]
     else:
         said += [f"label = score, from {names[0]} to {names[-1]}"]
     if no_answers:
         said += [f"{NO_ANSWER}, no answer by the model, is I {_times(no_answers)} (abstain='N' makes it an abstention)"]
+    if len(chosen) == 1:
+        _warn_of_ranges(frame, what)
     if finds_out:
         _warn_of_epochs(frame.assign(epoch=[verdict.epoch for verdict in kept]), what)
     return _held(
-        what, frame, [*said, *_repeated(kept, tasks), *notes], places, in_order or by_question, several=len(chosen) > 1
+        what, frame, [*said, *_repeated(kept, tasks), *notes], places, order or by_question, several=len(chosen) > 1
+    )
+
+
+def _warn_of_ranges(frame: pd.DataFrame, what: str) -> None:
+    """Warn where a scorer's greatest score is at most half of another's, as where one has 5 steps and the other 10."""
+    scores = frame[[isinstance(label, int | float) for label in frame["label"]]]
+    by_worker = scores.groupby("worker", sort=False)["label"].agg(["min", "max", "size"])
+    by_worker = by_worker[by_worker["size"] >= ENOUGH]
+    if len(by_worker) < 2 or by_worker["max"].max() < max(2 * by_worker["max"].min(), 3):
+        return
+    least, most = (by_worker.loc[by_worker["max"].astype(float).agg(of)] for of in ("idxmin", "idxmax"))
+    warn(
+        f"{what}: {least.name!r} gives {least['min']} to {least['max']} and {most.name!r} {most['min']} to "
+        f"{most['max']}, and they are read as scores of one scale; where each has its own, question={[least.name]!r} "
+        f"reads one, and question={[least.name, most.name]!r} makes a question of each"
     )
 
 
@@ -295,57 +292,6 @@ def _held(
     return Held(what, frame, f"{what}: {'; '.join(said)}", gold or {}, places, abstain=abstain, ordered=in_order or ())
 
 
-def _scales(verdicts: Sequence[Verdict]) -> dict[tuple[str, str | None], Scale]:
-    """The scale of each scorer's values, and of each of its keys."""
-    values: dict[tuple[str, str | None], list[Any]] = {}
-    texts = {(verdict.scorer, verdict.key) for verdict in verdicts if verdict.is_text}
-    for verdict in verdicts:
-        of_scorer = values.setdefault((verdict.scorer, verdict.key), [])
-        if verdict.value is not None and (verdict.scorer, verdict.key) not in texts:
-            of_scorer.append(verdict.value)
-    has_letters = any(
-        value in (*LETTERS, NO_ANSWER) for column in values.values() for value in column if type(value) is str
-    )
-    names = {of: _scale_name(column, has_letters=has_letters) for of, column in values.items()}
-    names |= dict.fromkeys(texts, "text")
-    if not has_letters and "score" in names.values():  # scores of which 0 and 1 alone are used
-        yes_or_no = {of for of, column in values.items() if any(isinstance(value, bool) for value in column)}
-        names = {of: "score" if name == "verdict" and of not in yes_or_no else name for of, name in names.items()}
-    return {of: Scale(name, keeps=has_letters) for of, name in names.items()}
-
-
-def _scale_name(values: Sequence[Any], *, has_letters: bool) -> str:
-    text = [value for value in values if isinstance(value, str)]
-    numbers = [value for value in values if not isinstance(value, str)]
-    halves = tuple(LETTERS.values()) if has_letters else (0, 1)
-    if all(value in (*LETTERS, NO_ANSWER) for value in text) and all(value in halves for value in numbers):
-        return "verdict"
-    if text:
-        return "text"
-    steps = 2 if max(numbers, default=0) > 1 else 1  # halves, such as 7.5 of 10, are scores, and 0.5 of 1 is a fraction
-    return "score" if all(float(steps * value).is_integer() for value in numbers) else "fraction"
-
-
-def _question(verdict: Verdict, scales: Mapping[tuple[str, str | None], Scale]) -> str:
-    return verdict.key if verdict.key is not None else scales[verdict.scorer, None].name
-
-
-def _chosen(given: Any, known: Sequence[str], what: str) -> tuple[str, ...]:
-    """The questions to read: the only one, or those asked for."""
-    names = ", ".join(map(repr, known))
-    asked = tuple(given) if isinstance(given, list | tuple) else () if given is None else (given,)
-    if unknown := [name for name in asked if name not in known]:
-        raise AnnotationError(f"{what}: there is no question {unknown[0]!r}; there are {names}")
-    if not asked and len(known) > 1:
-        classes = [name for name in known if name != "fraction"] or list(known)  # fractions are no classes
-        several = f", or read several by question={classes!r}, each with classes of its own" * (len(classes) > 1)
-        raise AnnotationError(
-            f"{what}: the scorers' values are of several questions or scales: {names}; say which by "
-            f"question={classes[0]!r}{several}"
-        )
-    return asked or tuple(known)
-
-
 def _task_names(verdicts: Sequence[Verdict], tasks: str) -> Callable[[Verdict], Any]:
     """Return what names a verdict's task: by the sample's id, and what else tells tasks apart in these logs."""
     with_suite = len({verdict.suite for verdict in verdicts}) > 1
@@ -356,32 +302,6 @@ def answered_by(task: Any) -> str | None:
     """Return the model that gave the answer which a task is; None of a task that is a sample, whoever answers it."""
     model = str(task).rpartition(BY)[2] if BY in str(task) else ""
     return re.sub(r" #\d+$", "", model) or None
-
-
-def _in_order_by_question(frame: pd.DataFrame) -> dict[Any, list[Any]]:
-    """The classes of each question that has an order, where all of them together have none."""
-    labels = {question: set(rows["label"]) - {UNREADABLE} for question, rows in frame.groupby("question", sort=False)}
-    found = {question: _in_order(used) for question, used in labels.items()}
-    return {question: classes for question, classes in found.items() if classes is not None}
-
-
-def _beside_yes_or_no(verdicts: Sequence[Verdict], scales: Mapping[tuple[str, str | None], Scale]) -> list[str]:
-    """The questions that are asked beside those whose values are all true or false; none where there are no such."""
-    values: dict[str, list[Any]] = {}
-    for verdict in verdicts:
-        of_question = values.setdefault(_question(verdict, scales), [])
-        of_question += [] if verdict.value is None else [verdict.value]
-    others = [name for name, given in values.items() if not all(isinstance(value, bool) for value in given)]
-    return others if len(others) < len(values) else []
-
-
-def _in_order(labels: set[Any]) -> list[Any] | None:
-    """The classes from the least to the greatest where they have an order: I, P, C, or three scores or more."""
-    if "P" in labels and labels <= LETTERS.keys():
-        return [letter for letter in LETTERS if letter in labels or letter != "P"]
-    if len(labels) > 2 and all(type(label) in (int, float) and float(2 * label).is_integer() for label in labels):
-        return sorted(labels)
-    return None
 
 
 def _repeated(verdicts: Sequence[Verdict], tasks: str) -> list[str]:

@@ -48,7 +48,7 @@ from ..text import convert_labels, convert_text
 from ..text_files import check_encoding, first_bytes, suffix_of
 from ..wide import COLUMNS, Wide, by_worker_and_question, filled_cells, is_text, wide_roles
 from .counted_votes import Records, are_counts, counted_table, field_of_counts, field_of_results
-from .eval_logs import NO_ANSWER, held_of, is_log, read_logs
+from .eval_logs import held_of, is_log, read_logs
 from .experiment_records import experiment_in
 from .gathered import Held
 from .harness_logs import is_beside
@@ -90,6 +90,7 @@ from .opening import (
     unpacked,
     workers_of_files,
 )
+from .scorer_scales import NO_ANSWER
 from .table_tools import (
     compared_annotations,
     comparison_roles,

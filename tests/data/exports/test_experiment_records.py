@@ -2,12 +2,14 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 import crowdppl as cp
 from crowdppl import AnnotationError
+from crowdppl.data.errors import AnnotationWarning
 
 EXPERIMENTS = Path(__file__).with_name("experiments")
 """What the tools' own writers made (`make_experiments.py`)."""
@@ -63,7 +65,7 @@ def test_braintrust_trials_are_epochs_and_fractions_are_another_question(tmp_pat
     assert cp.read(write(tmp_path / "run.json", rows)).n_annotations == 6
     assert "2 epochs are repeats" in capsys.readouterr().err
     rows = [braintrust(n, Match=n % 2, Factuality=0.6) for n in range(3)]
-    with pytest.raises(AnnotationError, match=r"'verdict', 'fraction'; say which by question='verdict'$"):
+    with pytest.raises(AnnotationError, match=r"'verdict', 'fraction' .*; say which by question='verdict'$"):
         cp.read(write(tmp_path / "run.json", rows))
 
 
@@ -198,6 +200,54 @@ def test_phoenix_has_scores_or_labels_and_an_evaluator_that_failed_abstains(tmp_
         for row in rows
     ]
     assert labels(cp.read(table(tmp_path / "run.csv", flat), tell=False)) == labels(annotations)
+
+
+def evaluated(path, **values):
+    """A file of Phoenix's runs with a score or a label of each of two evaluators, by turns."""
+    rows = []
+    for n in range(40):
+        given = ((name, of[n % len(of)]) for name, of in values.items())
+        rows.append(phoenix(n, *((k, v, None, None) if isinstance(v, str) else (k, None, v, None) for k, v in given)))
+    return write(path, rows)
+
+
+@pytest.mark.parametrize(
+    ("right", "questions"),
+    [
+        ([0, 1], "'score', 'verdict' (score by 'helpful'; verdict by 'right')"),
+        ([True, False], "'score', 'verdict' (score by 'helpful'; verdict by 'right')"),
+        (["no", "yes"], "'score', 'text' (score by 'helpful'; text by 'right')"),
+    ],
+)
+def test_evaluators_of_several_scales_are_refused_by_their_names(right, questions, tmp_path):
+    path = evaluated(tmp_path / "run.json", helpful=[1, 3, 5, 4, 2], right=right)
+    with pytest.raises(AnnotationError, match=re.escape(questions)):
+        cp.read(path)
+
+
+def test_evaluators_of_labels_that_share_none_are_questions_by_their_names(tmp_path):
+    path = evaluated(tmp_path / "run.json", tone=["calm", "rude"], mood=["Rude ", "kind"], safe=["yes", "no"])
+    with pytest.raises(AnnotationError, match=r"'tone, mood', 'safe'.*question=\['tone, mood', 'safe'\]"):
+        cp.read(path)
+    assert list(cp.read(path, question="safe", tell=False).classes) == ["no", "yes"]
+    one = evaluated(tmp_path / "run.json", a=["x", "y"], b=["y", "z"], c=["z"])
+    assert list(cp.read(one, tell=False).classes) == ["x", "y", "z"]
+
+
+def test_scores_of_which_low_ones_alone_are_used_are_of_one_scale(tmp_path):
+    path = evaluated(tmp_path / "run.json", helpful=[0, 1, 2], strict=[0, 1, 0])
+    assert set(cp.read(path, tell=False).workers) == {"helpful", "strict"}
+
+
+def test_evaluators_of_scores_of_two_ranges_are_warned_of_and_each_can_be_a_question(tmp_path):
+    path = evaluated(tmp_path / "run.json", helpful=[1, 3, 5, 4, 2], style=[7, 10, 1, 4])
+    with pytest.warns(AnnotationWarning, match=r"'helpful' gives 1 to 5 and 'style' 1 to 10.*question=\['helpful'"):
+        cp.read(path, tell=False)
+    assert set(cp.read(path, question="helpful", tell=False).to_frame()["label"]) == {1, 2, 3, 4, 5}
+    with pytest.warns(AnnotationWarning, match="answered by one worker alone"):
+        both = cp.read(path, question=["helpful", "style"], tell=False)
+    codes, kind = both.question_classes("helpful")
+    assert ([both.classes[int(code)] for code in codes], kind.in_order) == ([1, 2, 3, 4, 5], True)
 
 
 def test_an_answer_that_failed_is_no_task_whatever_evaluators_gave_to_it(tmp_path, capsys):

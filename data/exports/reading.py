@@ -529,9 +529,10 @@ def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
         )
     if form := _form_roles(frame, what, asked):
         return _form(frame, form, what, asked)
-    if not asked.named and asked.columns is None and (scores := scores_of_evaluators(frame)) is not None:
+    if not asked.named and asked.columns is None and (evaluators := scores_of_evaluators(frame)) is not None:
+        scores, failed = evaluators
         annotations, said = _of_rows(Table(scores, what), replace(asked, task=scores.columns[0], columns="workers"))
-        return annotations, said + left_out(frame.columns, scores.columns)
+        return annotations, said + left_out(frame.columns, scores.columns) + failed
     if not asked.named and asked.columns is None:
         refuse_metrics(frame, what)
     frame = frame if asked.named else with_rows_of_answers(frame)

@@ -332,10 +332,25 @@ def _of_one_scale(table: pd.DataFrame) -> tuple[str, ...]:
     return tuple(alike[at] for at in max(scales, key=len, default=[]))
 
 
-def scores_of_evaluators(table: pd.DataFrame) -> pd.DataFrame | None:
-    """Return the examples and the evaluators' scores of an experiment of LangSmith; None of another table."""
+def scores_of_evaluators(table: pd.DataFrame) -> tuple[pd.DataFrame, str] | None:
+    """Return the examples and the evaluators' scores of an experiment of LangSmith, and what is said of those left out.
+
+    Evaluators give scores to runs that failed and have no output, too; None of another table.
+    """
     names = [name for name in map(str, table.columns) if name.startswith(FEEDBACK)]
-    return table[["example_id", *names]] if names and set(table.columns) >= OF_LANGSMITH else None
+    if not names or not set(table.columns) >= OF_LANGSMITH:
+        return None
+    failed = _failed(table)
+    said = f"; {count_text(int(failed.sum()), 'run')} with an error left out" if failed.any() else ""
+    return table.loc[~failed, ["example_id", *names]].reset_index(drop=True), said
+
+
+def _failed(table: pd.DataFrame) -> pd.Series:
+    """Return which runs of LangSmith ended with an error and have no output."""
+    if "error" not in table:
+        return pd.Series(False, table.index)
+    outputs = [name for name in map(str, table.columns) if name == "outputs" or name.startswith("outputs.")]
+    return table["error"].notna() & table[outputs].isna().all(axis=1)
 
 
 def refuse_metrics(table: pd.DataFrame, what: str) -> None:
@@ -372,10 +387,13 @@ def refuse_examples(table: pd.DataFrame, what: str) -> None:
     free = [name for name in names if not OF_RUN.fullmatch(plain(name))]
     evaluators = [name for name in free if is_question(table[name])] or ["correctness", "conciseness"]
     example = next((name for name in ("example_id", "id") if name in names), "inputs")
+    columns = [example, *evaluators]
+    has_failed = "error" in names and table["error"].notna().any()
+    runs = f".loc[lambda runs: runs['error'].isna(), {columns}]" if has_failed else f"[{columns}]"
     raise AnnotationError(
         f"{what} has examples of LangSmith, and what evaluators gave beside what else is known of a run: take the "
-        f"columns of evaluators that share a scale, cp.read(pd.read_csv({what!r})[{[example, *evaluators]}], "
-        "columns='workers')"
+        f"columns of evaluators that share a scale{', of the runs without an error' if has_failed else ''}, "
+        f"cp.read(pd.read_csv({what!r}){runs}, columns='workers')"
     )
 
 

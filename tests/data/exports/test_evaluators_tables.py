@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,17 @@ def test_evaluators_of_an_experiment_of_langsmith_are_the_workers_and_no_other_c
         }
         assert list(found.tasks) == list(table["example_id"])
         assert "left out: 'inputs.question', 'outputs.answer', 'error'" in capsys.readouterr().err
+
+
+def test_scores_of_a_run_of_langsmith_that_failed_are_left_out(capsys):
+    """The table is by langsmith's own ``evaluate(…).to_pandas()``, one of whose six runs raised an error."""
+    path = Path(__file__).with_name("experiments") / "langsmith" / "table.csv"
+    for source in (path, pd.read_csv(path)):
+        found = cp.read(source)
+        scores = found.to_frame().astype({"label": str}).groupby("worker")["label"].agg(list).to_dict()
+        assert scores == {"feedback.exact": ["True", "False", "True", "True", "True"], "feedback.short": ["True"] * 5}
+        assert f"{3:036d}" not in "".join(map(str, found.tasks))
+        assert "1 run with an error left out" in capsys.readouterr().err
 
 
 def test_a_fraction_of_an_evaluator_of_langsmith_is_refused_with_its_column_and_row(tmp_path):
@@ -145,3 +157,10 @@ def test_a_page_of_langsmith_is_refused_with_the_columns_of_its_evaluators(tmp_p
         cp.read(path)
     annotations = cp.read(pd.read_csv(path)[["id", "correct", "concise"]], columns="workers", tell=False)
     assert list(annotations.workers) == ["correct", "concise"]
+    rows[3] |= {"status": "error", "error": "no answer", "outputs": "{}"}
+    pd.DataFrame(rows).to_csv(path, index=False)
+    with pytest.raises(AnnotationError, match="of the runs without an error") as refused:
+        cp.read(path)
+    code = str(refused.value)
+    found = eval(code[code.index("cp.read(") :], {"cp": cp, "pd": pd})
+    assert (found.n_tasks, list(found.workers)) == (8, ["correct", "concise"])

@@ -1,4 +1,4 @@
-"""Experiments of Braintrust, W&B Weave and Phoenix: records of answers, with what their scorers gave."""
+"""Experiments of Braintrust, W&B Weave, Phoenix and LangSmith: answers, with what their scorers gave."""
 
 import json
 import re
@@ -7,6 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from ..column_names import plain
 from ..errors import AnnotationError
@@ -50,6 +52,18 @@ def experiment_in(content: Any, what: str) -> Log | None:
     return None if tool is None else _log(tool, tool.records(content, what), what, what)
 
 
+def experiment_in_table(table: pd.DataFrame, what: str) -> Log | None:
+    """Return the verdicts in a table of an experiment, as :func:`read_experiment`; None where it is none.
+
+    Raises:
+        AnnotationError: a row lacks what is needed.
+    """
+    tool = _tool_of_columns(list(map(str, table.columns)))
+    if tool is None:
+        return None
+    return _log(tool, tool.records([_nested(row) for row in table.to_dict("records")], what), what, what)
+
+
 def _keys(content: Any, depth: int = 4) -> Iterator[Hashable]:
     """The keys of a dictionary and of those in it, and in lists of the first, as deep as that."""
     if isinstance(content, Mapping):
@@ -74,8 +88,8 @@ def _log(tool: Experiments, records: Sequence[Any], what: str, name: str) -> Log
         if not tool.is_answer(record):
             left_out["step of an answer"] += 1
             continue
-        if record.get("error") is not None and record.get("output") is None:
-            left_out["answer with an error"] += 1  # evaluators of Phoenix give scores to it all the same
+        if record.get("error") is not None and not _has_output(record):
+            left_out["answer with an error"] += 1  # evaluators of Phoenix and LangSmith give scores to it all the same
             continue
         sample, model = tool.sample(record), named or name
         if sample is None:
@@ -95,17 +109,26 @@ def _log(tool: Experiments, records: Sequence[Any], what: str, name: str) -> Log
     return Log(tool.tool, verdicts, +left_out, tool.said)
 
 
+def _has_output(record: Mapping[str, Any]) -> bool:
+    """Return whether a record has an output, or a column of one."""
+    output = record.get("output", record.get("outputs"))
+    return any(value is not None for value in output.values()) if isinstance(output, Mapping) else output is not None
+
+
 def _written_by(path: Path) -> Experiments | None:
     suffix = suffix_of(path)
     if suffix in TEXT:
         header = first_bytes(path).partition(b"\n")[0].decode("utf-8", "replace")
-        names = {name.strip('\r" ') for name in re.split("[,;\t]", header)}
-        names |= {"annotations"} if any(map(OF_PHOENIX.fullmatch, names)) else set()
-    elif suffix in JSON:
-        names = {key.decode() for key in KEY.findall(first_bytes(path))}
-    else:
-        return None
-    return _tool_of({name.partition(".")[0] for name in names})
+        return _tool_of_columns({name.strip('\r" ') for name in re.split("[,;\t]", header)})
+    if suffix in JSON:
+        return _tool_of({key.decode().partition(".")[0] for key in KEY.findall(first_bytes(path))})
+    return None
+
+
+def _tool_of_columns(names: Iterable[str]) -> Experiments | None:
+    """The tool whose tables have these columns, of which ``a.b`` is one of ``a``; None where none is known to."""
+    of_phoenix = ["annotations"] if any(map(OF_PHOENIX.fullmatch, names)) else []
+    return _tool_of([*(name.partition(".")[0] for name in names), *of_phoenix])
 
 
 def _tool_of(names: Iterable[str]) -> Experiments | None:
@@ -118,11 +141,15 @@ def _content(path: Path) -> Any:
     """The content of a file; of a table records, those of columns such as ``scores.Factuality`` put together."""
     if suffix_of(path) in TEXT:
         return [_nested(row) for row in read_text_table(path).to_dict("records")]
-    return read_json(path, largest=LARGEST)
+    content = read_json(path, largest=LARGEST)
+    of_table = isinstance(content, list) and all(isinstance(row, Mapping) for row in content)
+    if of_table and any("." in str(name) for row in content[:1] for name in row):
+        return [_nested(row) for row in content]
+    return content
 
 
 def _nested(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """A row of text as a record: None for an empty cell, a dictionary, list or number for its text."""
+    """A row as a record: None for an empty cell, a dictionary, list or number for its text."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         *outer, last = str(name).split(".")
@@ -138,7 +165,7 @@ def _nested(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _of_text(value: Any) -> Any:
     if not isinstance(value, str):
-        return None
+        return None if isinstance(value, float) and value != value else value
     with suppress(ValueError):
         return json.loads(value.lower() if value.lower() in ("true", "false") else value)
     return value

@@ -1,4 +1,4 @@
-"""What records of experiments of Braintrust, W&B Weave and Phoenix look like: samples, models, and scorers' values."""
+"""What records of experiments of Braintrust, Weave, Phoenix and LangSmith have: samples, models, scorers' values."""
 
 import json
 import re
@@ -187,6 +187,19 @@ def _of_phoenix(record: Record) -> Iterator[Given]:
             yield name, "label", label, True
 
 
+def _of_langsmith(record: Record) -> Iterator[Given]:
+    """Scores of evaluators; none is one that has given none. The name of one may have a point in it."""
+    return ((name, None, value, False) for name, value in _flat(_named(record, "feedback")) if value is not None)
+
+
+def _flat(pairs: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    for name, value in pairs:
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{inner}", one) for inner, one in _flat(value.items()))
+        else:
+            yield name, value
+
+
 TOOLS = (
     Experiments(
         "Braintrust",
@@ -241,6 +254,14 @@ TOOLS = (
         lambda record: record.get("example_id"),
         lambda record: None,
         _of_phoenix,
+    ),
+    Experiments(
+        "LangSmith",
+        frozenset({"exampleid", "executiontime", "feedback"}),
+        lambda record: True,
+        lambda record: record.get("example_id"),
+        lambda record: None,
+        _of_langsmith,
     ),
 )
 """By tool, what its records look like."""

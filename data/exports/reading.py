@@ -49,7 +49,7 @@ from ..text_files import check_encoding, first_bytes, suffix_of
 from ..wide import COLUMNS, Wide, by_worker_and_question, filled_cells, is_text, wide_roles
 from .counted_votes import Records, are_counts, counted_table, field_of_counts, field_of_results
 from .eval_logs import held_of, is_log, read_logs
-from .experiment_records import experiment_in
+from .experiment_records import experiment_in, experiment_in_table
 from .gathered import Held
 from .harness_logs import is_beside
 from .json_tools import criteria_table, read_mapping, read_records
@@ -100,9 +100,9 @@ from .table_tools import (
     read_tool_table,
     refuse_examples,
     refuse_metrics,
-    scores_of_evaluators,
     without_import_rows,
 )
+from .verdicts import Log
 
 STANDARD_INPUT = "-"
 COLUMNS_AND_GOLD = ("frame", "task", "worker", "label", "count", "seconds", "question", "gold")
@@ -449,6 +449,8 @@ def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
     what, question = table.what, asked.question
     if asked.tags is not None:
         return _tagged(table, asked.tags, asked)
+    if table.path is None and not asked.named and asked.columns is None and (log := experiment_in_table(frame, what)):
+        return _of_log(log, what, asked)
     if _may_be_judged(asked) and (pairs := pairs_judged(frame, what, table.where)) is not None:
         return _of_judged_pairs(pairs, what, asked)
     may_compare = asked.comparisons is not False
@@ -529,10 +531,6 @@ def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
         )
     if form := _form_roles(frame, what, asked):
         return _form(frame, form, what, asked)
-    if not asked.named and asked.columns is None and (evaluators := scores_of_evaluators(frame)) is not None:
-        scores, failed = evaluators
-        annotations, said = _of_rows(Table(scores, what), replace(asked, task=scores.columns[0], columns="workers"))
-        return annotations, said + left_out(frame.columns, scores.columns) + failed
     if not asked.named and asked.columns is None:
         refuse_metrics(frame, what)
     frame = frame if asked.named else with_rows_of_answers(frame)
@@ -781,6 +779,10 @@ def _of_experiment(content: Any, asked: Asked) -> tuple[Annotations, str] | None
     what = "the records"
     if (log := experiment_in(content, what)) is None:
         return None
+    return _of_log(log, what, asked)
+
+
+def _of_log(log: Log, what: str, asked: Asked) -> tuple[Annotations, str]:
     said, options = _said_of_logs(asked)
     return _of_held(held_of([log], what, asked.question, **said), asked, options)
 

@@ -43,9 +43,6 @@ PEOPLE = ("email", "emailaddress", "responseid", "name")
 """Names that forms give to who filled in a row, beside the names of workers."""
 ROLES = ("task", "worker", "label", "question")
 TURN = "turn"  # of a conversation, as in the human judgments of MT-bench
-OF_LANGSMITH, FEEDBACK = {"example_id", "execution_time"}, "feedback."
-"""Columns of a table of an experiment of LangSmith, and how those of its evaluators begin."""
-
 OF_RAGAS = ({"user_input", "response"}, {"question", "answer", "contexts"})
 """Columns of RAGAS's results beside its metrics: those of today, and those of before version 0.2."""
 
@@ -330,27 +327,6 @@ def _of_one_scale(table: pd.DataFrame) -> tuple[str, ...]:
     alike = [name for name, values in found.items() if shares(values, name, found)]
     scales = groups_sharing([found[name] for name in alike])
     return tuple(alike[at] for at in max(scales, key=len, default=[]))
-
-
-def scores_of_evaluators(table: pd.DataFrame) -> tuple[pd.DataFrame, str] | None:
-    """Return the examples and the evaluators' scores of an experiment of LangSmith, and what is said of those left out.
-
-    Evaluators give scores to runs that failed and have no output, too; None of another table.
-    """
-    names = [name for name in map(str, table.columns) if name.startswith(FEEDBACK)]
-    if not names or not set(table.columns) >= OF_LANGSMITH:
-        return None
-    failed = _failed(table)
-    said = f"; {count_text(int(failed.sum()), 'run')} with an error left out" if failed.any() else ""
-    return table.loc[~failed, ["example_id", *names]].reset_index(drop=True), said
-
-
-def _failed(table: pd.DataFrame) -> pd.Series:
-    """Return which runs of LangSmith ended with an error and have no output."""
-    if "error" not in table:
-        return pd.Series(False, table.index)
-    outputs = [name for name in map(str, table.columns) if name == "outputs" or name.startswith("outputs.")]
-    return table["error"].notna() & table[outputs].isna().all(axis=1)
 
 
 def refuse_metrics(table: pd.DataFrame, what: str) -> None:

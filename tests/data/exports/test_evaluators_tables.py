@@ -22,16 +22,25 @@ def experiment(feedback):
 
 
 def test_evaluators_of_an_experiment_of_langsmith_are_the_workers_and_no_other_column_is(tmp_path, capsys):
-    table = experiment(FEEDBACK)
+    table = experiment(FEEDBACK | {"feedback.tone.v2": [0, 1] * 3})
     table.to_csv(tmp_path / "experiment.csv", index=False)
-    for source in (table, tmp_path / "experiment.csv"):
+    table.to_json(tmp_path / "experiment.json", orient="records")
+    for source in (table, tmp_path / "experiment.csv", tmp_path / "experiment.json"):
         found = cp.read(source)
-        assert list(found.workers) == [*FEEDBACK]
         assert found.to_frame().groupby("worker")["label"].agg(list).to_dict() == {
-            name: [score for score in scores if score == score] for name, scores in FEEDBACK.items()
+            "correct": [1, 0, 1, 1, 0, 1],
+            "concise": [1, 0, 0, 1, 1],
+            "tone.v2": [0, 1] * 3,
         }
         assert list(found.tasks) == list(table["example_id"])
-        assert "left out: 'inputs.question', 'outputs.answer', 'error'" in capsys.readouterr().err
+        assert "1 log of LangSmith" in capsys.readouterr().err
+
+
+def test_tables_of_two_experiments_of_langsmith_are_of_two_models(tmp_path):
+    for name, scores in (("new", [1] * 6), ("old", [0] * 6)):
+        experiment({**FEEDBACK, "feedback.correct": scores}).to_csv(tmp_path / f"{name}.csv", index=False)
+    rows = cp.read(tmp_path, tell=False).to_frame().set_index(["task", "worker"])["label"]
+    assert [rows["e0 @ new", "correct"], rows["e0 @ old", "correct"]] == [1, 0]
 
 
 def test_scores_of_a_run_of_langsmith_that_failed_are_left_out(capsys):
@@ -39,17 +48,19 @@ def test_scores_of_a_run_of_langsmith_that_failed_are_left_out(capsys):
     path = Path(__file__).with_name("experiments") / "langsmith" / "table.csv"
     for source in (path, pd.read_csv(path)):
         found = cp.read(source)
-        scores = found.to_frame().astype({"label": str}).groupby("worker")["label"].agg(list).to_dict()
-        assert scores == {"feedback.exact": ["True", "False", "True", "True", "True"], "feedback.short": ["True"] * 5}
+        scores = found.to_frame().groupby("worker")["label"].agg(list).to_dict()
+        assert scores == {"exact": [1, 0, 1, 1, 1], "short": [1] * 5}
         assert f"{3:036d}" not in "".join(map(str, found.tasks))
-        assert "1 run with an error left out" in capsys.readouterr().err
+        assert "1 answer with an error left out" in capsys.readouterr().err
 
 
-def test_a_fraction_of_an_evaluator_of_langsmith_is_refused_with_its_column_and_row(tmp_path):
+def test_evaluators_of_langsmith_of_several_scales_are_refused_by_their_names(tmp_path):
     table = experiment({**FEEDBACK, "feedback.helpful": [0, 0.5, 1, 0.5, 1, 1]})
     table.to_csv(tmp_path / "experiment.csv", index=False)
-    with pytest.raises(cp.AnnotationError, match=r"column 'feedback\.helpful', row 1: '0\.5' is a fraction"):
-        cp.read(tmp_path / "experiment.csv")
+    for source in (table, tmp_path / "experiment.csv"):
+        with pytest.raises(cp.AnnotationError, match=r"verdict by 'correct', 'concise'; fraction by 'helpful'"):
+            cp.read(source)
+        assert list(cp.read(source, question="verdict", tell=False).workers) == ["correct", "concise"]
 
 
 class Client:

@@ -169,7 +169,7 @@ def _of_table(path: Path) -> Log:
     for row, variables in enumerate(own):
         sample = samples.setdefault(tuple(variables), row)
         for model, at in models:
-            status = table.iat[row, at + 1]
+            status = str(table.iat[row, at + 1])
             answers[sample, model] += 1
             if status not in PASSED:
                 left_out["sample with an error" if status == "ERROR" else "test that was not run"] += 1

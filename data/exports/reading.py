@@ -205,10 +205,11 @@ def read(
     Args:
         source: a path, a pattern of several, ``"-"`` for standard input, a table in memory, a list of
             ``(task, worker, label)``, or what a JSON file would have: a list of dictionaries, or a dictionary.
-        question: of an export with several questions, the one to read. Of a table with a row for each annotation the
-            column of questions, and of one with a row for each task and worker the columns of labels, a list with one
-            for each question, as for :meth:`Annotations.from_frame`; by default a column that is called so (question,
-            aspect, dimension, criterion) and has several for a task; None not to look for one.
+        question: of several questions the one to read: of an export, in a table's column of questions, or a column with
+            the labels of one, ``"helpfulness"``. Or of a table with a row for each annotation the column of questions,
+            and of one with a row for each task and worker the columns of labels, a list with one for each question, as
+            for :meth:`Annotations.from_frame`; by default a column that is called so (question, aspect, dimension,
+            criterion) and has several for a task; None not to look for one.
         task: the column of tasks; by default found out by its name. Or two columns, ``["prompt", "model"]`` or
             ``"prompt,model"``, each pair of whose values is a task: ``"p1 | m1"``.
         worker: that of workers; None where no worker is named.
@@ -461,18 +462,40 @@ def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
     if outcomes:
         annotations, said = _from_table(replace(table, frame=frame), asked)
         return annotations, f"{said}; 'winner' is of {', '.join(map(repr, outcomes))}"
-    if not may_compare or isinstance(question, list | tuple) or question in frame.columns:
+    if isinstance(question, list | tuple) or question in frame.columns:
         compared = comparison_roles(frame, what, asked) if may_compare else None
         if compared is not None:
             return compared_annotations(frame, compared, what, asked)
-        if question is not None:
-            return _of_cells(table, asked) or _long(table, asked)
+        return _of_cells(table, asked) or _long(table, asked)
     if held := read_tool_table(frame.astype(object), what, question):
         return _of_held(held, asked)
-    if may_compare and (compared := comparison_roles(frame, what, asked)):
-        return compared_annotations(frame, compared, what, asked)
+    of_all = asked if question is None else replace(asked, question=None, looks=True)
+    if may_compare and (compared := comparison_roles(frame, what, of_all)):
+        annotations, said = compared_annotations(frame, compared, what, of_all)
+        return (annotations, said) if question is None else _of_question(annotations, said, question, what)
     annotations, said = _of_rows(table, asked)
     return annotations, said and said + not_compared(frame, asked)
+
+
+def _of_question(annotations: Annotations, said: str, question: str, what: str) -> tuple[Annotations, str]:
+    """Return the annotations of the question that was asked for.
+
+    Raises:
+        AnnotationError: there is none of that name, or there are no questions.
+    """
+    names = {str(name): name for name in annotations.questions}
+    if question not in names:
+        raise _no_question(question, list(names), what)
+    return annotations.of_question(names[question]), f"{said}; {question!r} of these alone"
+
+
+def _no_question(question: str, known: Sequence[str], what: str) -> AnnotationError:
+    if known:
+        return AnnotationError(f"{what}: there is no question {question!r}; there are {', '.join(map(repr, known))}")
+    return AnnotationError(
+        f"{what} is no export with questions, so that question={question!r} has no meaning; name the column of "
+        "annotations by label="
+    )
 
 
 def _may_be_judged(asked: Asked) -> bool:
@@ -524,24 +547,20 @@ def _of_rows(table: Table, asked: Asked) -> tuple[Annotations, str]:
         refuse_examples(frame, what)
     if nested := _of_cells(table, asked):
         return nested
-    if asked.question is not None:
-        raise AnnotationError(
-            f"{what} is no export with questions, so that question={asked.question!r} has no meaning; name the "
-            "column of annotations by label="
-        )
-    if form := _form_roles(frame, what, asked):
+    if asked.question is None and (form := _form_roles(frame, what, asked)):
         return _form(frame, form, what, asked)
     if not asked.named and asked.columns is None:
         refuse_metrics(frame, what)
     frame = frame if asked.named else with_rows_of_answers(frame)
-    may_be_grid = not asked.named and asked.columns is None and asked.question is None
+    may_be_grid = not asked.named and asked.columns is None
     if may_be_grid and (grid := by_worker_and_question(frame, abstentions_of(asked.options.get("abstain")))):
-        annotations, said = _long(Table(grid.frame, what, grid.where), replace(asked, question="question"))
+        of_grid = asked if asked.question is not None else replace(asked, question="question")
+        annotations, said = _long(Table(grid.frame, what, grid.where), of_grid)
         return (
             annotations,
             f"{said}; a column for each worker and question ({grid.example!r}){left_out(grid.others, table=frame)}",
         )
-    if wide := _wide_roles(frame, what, asked):
+    if asked.question is None and (wide := _wide_roles(frame, what, asked)):
         return _wide(frame, wide, what, asked)
     return _long(table, asked)
 
@@ -555,8 +574,17 @@ def _of_cells(table: Table, asked: Asked) -> tuple[Annotations, str] | None:
 
 
 def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
-    """Read a table with a row for each annotation, or for each task and worker with a column for each question."""
+    """Read a table with a row for each annotation, or for each task and worker with a column for each question.
+
+    A question that names no column is one of those in the column of questions; one that names a column of labels, where
+    a task and a worker have one row, is that column.
+    """
     frame, what, path, question = table.frame, table.what, table.path, asked.question
+    only = question if isinstance(question, str) and question not in frame.columns else None
+    if only is not None:
+        question, asked = None, replace(asked, question=None, looks=True)
+    elif isinstance(question, str) and _has_labels_of(question, table, asked):
+        question, asked = None, replace(asked, label=question, question=None, looks=False)
     answers = list(question) if isinstance(question, list | tuple) else []
     if lacking := [name for name in answers if name not in frame.columns]:
         raise missing_column(lacking[0], "question", frame.columns, what)
@@ -573,6 +601,8 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
         question = question_column(frame, roles.task, taken)
         if asked.task == INFER and question is None and not answers:
             roles, frame, of_task = with_questions_of_content(roles, frame)
+    if only is not None:
+        return _long_of_question(replace(table, frame=frame), asked, question, only)
     if asked.task == INFER and not of_task:
         roles, frame, of_task = with_answers_of_systems(roles, frame, None if answers else question)
     table = replace(table, frame=frame)
@@ -605,6 +635,32 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
     used += of_task
     used += [question, *answers, (gold_column(frame, asked.gold) or roles.gold) if said_gold else None]
     return _with_said(Annotations(**fields), what, said, said_gold, apart, left_out(frame.columns, used))
+
+
+def _has_labels_of(question: str, table: Table, asked: Asked) -> bool:
+    """Return whether a column has a question's labels: no other is named so, and no worker has a task twice."""
+    names = [name for name in table.frame.columns if name != question]
+    if asked.label != INFER or any(is_name_of(str(name), "label") for name in names):
+        return False
+    roles = find_roles([*names, "label"], asked.roles, table.what)
+    pair = [name for name in (roles.task, roles.worker) if name is not None]
+    return roles.worker is not None and not table.frame.duplicated(pair).any()
+
+
+def _long_of_question(table: Table, asked: Asked, column: str | None, only: str) -> tuple[Annotations, str]:
+    """Read the rows of one question of a table, by its column of questions.
+
+    Raises:
+        AnnotationError: there is no such column, or no such question in it.
+    """
+    known = [] if column is None else list(dict.fromkeys(table.frame[column].dropna().astype(str)))
+    if only not in known:
+        raise _no_question(only, known, table.what)
+    rows = np.flatnonzero((table.frame[column].astype(str) == only).to_numpy())
+    frame = table.frame.iloc[rows].reset_index(drop=True).drop(columns=[column])
+    of_rows = replace(table, frame=frame, where=lambda row: table.where(int(rows[row])))
+    annotations, said = _long(of_rows, replace(asked, looks=False))
+    return annotations, f"{said or f'{table.what}: a row for each annotation'}; {only!r} of {column!r} alone"
 
 
 def _from_json(content: Any, path: Path, asked: Asked, places: Sequence[str] = ()) -> tuple[Annotations, str]:

@@ -114,3 +114,11 @@ def test_a_story_of_one_order_names_the_questions_that_suit_and_the_option_that_
     assert "unknown question of --only-question 'helpfull'; did you mean 'helpful'? There are: " in unknown
     one = ("--only-question", "safe", "--out", tmp_path / "none")
     assert "one question is asked about each task" in refused("fit", "anesthesia", *one)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_question_is_read_by_its_name(file):
+    done = crowdppl("agreement", file, "--question", "safe")
+    assert done.exit_code == 0, done.output
+    assert "'safe' of 'question' alone" in " ".join(done.stderr.split())
+    assert "there is no question 'tone'; there are " in refused("agreement", file, "--question", "tone")

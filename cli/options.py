@@ -60,8 +60,8 @@ OPTIONS = (
         encoding=option("Encoding of a text file.", "NAME", default="found out"),
         sheet=option("Sheet of an Excel file with several.", "NAME"),
         question=option(
-            "Of several questions the one to read: of an export, in a table's column of questions, or a column with its "
-            "labels; or the column of questions; or columns of labels, one for each question, A,B,C.",
+            "Of several questions the one to read: of an export, in a table's column of questions, or a column with "
+            "its labels; or the column of questions; or columns of labels, one for each question, A,B,C.",
             "NAME",
         ),
         only_question=option("Of several questions about each task the one to take, and no other.", "NAME"),

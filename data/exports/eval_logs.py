@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..description import count_text
 from ..errors import AnnotationError, check_name, warn
+from ..id_text import listing
 from ..text_files import suffix_of
 from .deepeval_logs import is_deepeval_log, read_deepeval_log
 from .experiment_records import is_experiment, read_experiment
@@ -47,6 +48,7 @@ READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Log]], ...] = (
 """By format, whether a file is one, and what reads it."""
 
 WORKERS = ("scorer", "model")
+RIGHT = (1, "C")  # of a scorer of answers
 MOST_NAMED = 11  # labels that are numbers are named where they are no more
 LOOKED_AT = 1000  # tasks whose epochs are compared
 ENOUGH, MARGIN, ERRORS = 20, 0.05, 3  # tasks, excess of the agreement, and its standard errors, to warn of
@@ -252,25 +254,66 @@ def _warn_of_epochs(frame: pd.DataFrame, what: str) -> None:
 
 
 def _answers(verdicts: Sequence[Verdict], what: str, question: Any, tasks: str | None, notes: list[str]) -> Held:
-    """The answers of models, as the first scorer that has answers read it."""
-    if question is not None or tasks not in (None, "sample"):
-        wrong = f"question={question!r}" if question is not None else f"tasks={tasks!r}"
-        raise AnnotationError(f"{what}: workers='model' takes the models' answers to samples; leave {wrong} out")
-    scorer = next((verdict.scorer for verdict in verdicts if verdict.answer is not None), None)
-    if scorer is None:
+    """The answers of models, as a scorer read them: the one that is named, else in each evaluation the first that did.
+
+    Gold labels are the samples' targets. One that no model gave, as where it is in words, is the answer that was scored
+    as right, where one was.
+    """
+    if tasks not in (None, "sample"):
+        raise AnnotationError(
+            f"{what}: workers='model' takes the models' answers to samples; leave tasks={tasks!r} out"
+        )
+    reads = list(dict.fromkeys(verdict.scorer for verdict in verdicts if verdict.answer is not None))
+    if not reads:
         raise AnnotationError(f"{what}: no scorer has the models' answers; give workers='scorer'")
-    kept = list({v.place.partition(", scorer ")[0]: v for v in verdicts if v.scorer == scorer}.values())
+    if question is not None and question not in reads:
+        raise AnnotationError(
+            f"{what}: workers='model' takes the models' answers as one scorer read them, and {question!r} is none of "
+            f"{', '.join(map(repr, reads))}"
+        )
+    of_suite: dict[str, str] = {}
+    for verdict in verdicts:
+        if verdict.answer is not None and question in (None, verdict.scorer):
+            of_suite.setdefault(verdict.suite, verdict.scorer)
+    kept = _one_each([verdict for verdict in verdicts if of_suite.get(verdict.suite) == verdict.scorer])
     name_of = _task_names(kept, "sample")
-    gold = {name_of(verdict): verdict.target for verdict in kept if verdict.target is not None}
     rows = [(name_of(v), v.model, None, v.answer if v.answer not in (None, "") else UNREADABLE) for v in kept]
     frame = pd.DataFrame(rows, columns=["task", "worker", "question", "label"], dtype=object)
+    gold = _gold_of_answers(kept, name_of)
+    used_by = list(dict.fromkeys(of_suite.values()))
+    others = [scorer for scorer in reads if scorer not in used_by]
     said = [f"task = a sample ({count_text(frame['task'].nunique(), 'task')})"]
     said += [f"worker = a model under test ({', '.join(dict.fromkeys(frame['worker']))})"]
-    said += [f"label = its answer as {scorer} read it", f"gold label = the target ({len(gold):,})"]
+    said += [f"label = its answer as {' and '.join(used_by)} read it"]
+    said[-1] += f" (question={others[0]!r} takes another's reading)" if others else ""
+    said += [f"gold label = the target ({len(gold):,})"]
+    if unread := sorted({verdict.suite for verdict in verdicts} - of_suite.keys()):
+        said += [f"{count_text(len(unread), 'evaluation')} without such answers left out ({listing(unread, 3)})"]
     places = [verdict.place for verdict in kept]
     held = _held(what, frame, [*said, *_repeated(kept, "sample"), *notes], places, None, gold=gold)
     classes = {*frame["label"], *gold.values()} - {UNREADABLE}  # a target may be what no model answers
     return replace(held, classes=sorted(classes))
+
+
+def _one_each(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The first verdict on each answer, of a scorer that may give several; logs in two folders may have one name."""
+    times: Counter[str] = Counter()
+    found: dict[tuple[str, int], Verdict] = {}
+    for verdict in verdicts:
+        times[verdict.place] += 1
+        found.setdefault((verdict.place.partition(", scorer ")[0], times[verdict.place]), verdict)
+    return list(found.values())
+
+
+def _gold_of_answers(verdicts: Sequence[Verdict], name_of: Callable[[Verdict], Any]) -> dict[Any, str]:
+    """The targets by task; in the place of one that no model gave, as where it is in words, the answer scored as right.
+
+    A target that nobody got right stays, since gold labels of the others alone would be those of easy samples.
+    """
+    gold = {name_of(verdict): verdict.target for verdict in verdicts if verdict.target is not None}
+    right = {name_of(verdict): verdict.answer for verdict in verdicts if verdict.answer and verdict.value in RIGHT}
+    answers = {verdict.answer for verdict in verdicts}
+    return gold | {task: right[task] for task, target in gold.items() if target not in answers and task in right}
 
 
 def _held(

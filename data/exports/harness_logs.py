@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ..errors import AnnotationError
 from ..json_files import first_record, numbered_lines
@@ -17,6 +18,7 @@ NEEDED = ("doc_id", "metrics", "filter")
 SAMPLE = ("doc_id", "target", "resps", "filtered_resps")
 """Fields by which a file of another name is known."""
 
+INVALID = "[invalid]"  # what a filter gives for a response in which it found no answer
 VERSION = "0.4.13"
 """The version whose logs the tests have; a sample of an older one that lacks a field is refused."""
 
@@ -62,11 +64,36 @@ def read_harness_log(path: Path) -> Log:
                 left_out[f"value of {name!r} that is no number"] += 1
                 continue
             scorer = name if by == "none" else f"{name},{by}"
-            place = f"{path.name}, line {number}, {scorer}"
+            place = f"{path.name}, line {number}, scorer {scorer!r}"
             value = None if value != value else value
-            verdicts.append(Verdict(place, task, sample["doc_id"], 1, model, scorer, None, value))
+            of_sample: dict[str, Any] = {"answer": _answer(sample.get("filtered_resps")), "target": _target(sample)}
+            verdicts.append(Verdict(place, task, sample["doc_id"], 1, model, scorer, None, value, **of_sample))
     said = f"{path.name} is not named as lm-evaluation-harness names it, and its model taken to be {model!r}"
     return Log(TOOL, verdicts, left_out, "" if named else said)
+
+
+def _answer(responses: Any) -> str | None:
+    """A model's answer as a filter read it: a text, or of several choices the number of the likeliest, from 0.
+
+    It is empty where the filter found none; None where the responses are no answer, as of a text's likelihood alone.
+    """
+    if not isinstance(responses, list) or not responses:
+        return None
+    if isinstance(responses[0], str):
+        return "" if responses[0] == INVALID else responses[0]
+    if len(responses) < 2 or not all(isinstance(each, list) and len(each) == 2 for each in responses):
+        return None
+    try:
+        likelihoods = [float(likelihood) for likelihood, _ in responses]
+    except (TypeError, ValueError):
+        return None
+    return str(likelihoods.index(max(likelihoods)))
+
+
+def _target(sample: Mapping[str, Any]) -> str | None:
+    target = sample.get("target")
+    is_one = isinstance(target, str | int) and not isinstance(target, bool) and target != ""
+    return str(target) if is_one else None
 
 
 def _model(path: Path, date: str) -> str:

@@ -1,7 +1,8 @@
 """Small experiments by the tools' own writers: ``python make_experiments.py`` in an environment that has the tools.
 
-weave 0.54.0, braintrust 0.48.1 and langsmith 0.15.1 made those in ``experiments/``, and promptfoo 0.121.20, which
-``npx promptfoo`` is to run. They are kept so that the tests need none of them; nothing is sent to a server.
+weave 0.54.0, braintrust 0.48.1, langsmith 0.15.1 and lm_eval 0.4.13 made those in ``experiments/``, and promptfoo
+0.121.20, which ``npx promptfoo`` is to run. They are kept so that the tests need none of them; nothing is sent to a
+server.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 os.environ["WEAVE_DISABLED"] = "true"
@@ -20,6 +22,7 @@ import langsmith
 import weave
 
 FOLDER = Path(__file__).with_name("experiments")
+DATE = "2026-11-25T08-00-00.000000"
 SUMS = [("1 + 1", "2"), ("2 + 3", "4"), ("2 + 5", "7"), ("fails", "1"), ("4 + 4", "8"), ("3 + 6", "9")]
 PROMPTFOO = """
 description: sums
@@ -140,6 +143,57 @@ def of_promptfoo():
             shutil.rmtree(file) if file.is_dir() else file.unlink()
 
 
+def of_harness():
+    """Two models that answer sums, which two filters read, and choose one of two answers."""
+    from lm_eval import simple_evaluate
+    from lm_eval.api.model import LM
+    from lm_eval.loggers import EvaluationTracker
+    from lm_eval.tasks import TaskManager
+
+    class Toy(LM):
+        """Say a sum in words where it is small, and choose the shorter answer or the longer."""
+
+        def __init__(self, name):
+            super().__init__()
+            self.is_small = name == "small"
+
+        def loglikelihood(self, requests):
+            return [(len(each.args[1]) * (1.0 if self.is_small else -1.0), False) for each in requests]
+
+        def loglikelihood_rolling(self, requests):
+            return [(0.0,) for _ in requests]
+
+        def generate_until(self, requests):
+            sums = (each.args[0] for each in requests)
+            wrong = "none" if self.is_small else "12"
+            return [wrong if of == "fails" else ("It is " if self.is_small else "") + str(eval(of)) for of in sums]
+
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [{"q": q, "a": a, "choices": [a, f"{a}0"], "gold": n % 2} for n, (q, a) in enumerate(SUMS)]
+        rows = [row | {"choices": row["choices"][:: -1 if row["gold"] else 1]} for row in rows]
+        Path(folder, "sums.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        common = {"dataset_path": "json", "dataset_kwargs": {"data_files": {"test": f"{folder}/sums.jsonl"}}}
+        common |= {"test_split": "test", "doc_to_text": "{{q}}"}
+        number = [{"function": "regex", "regex_pattern": r"(\d+)"}, {"function": "take_first"}]
+        filters = [{"name": "whole", "filter": number[1:]}, {"name": "number", "filter": number}]
+        sums = common | {"task": "sums", "doc_to_target": "So it is {{a}}, and no other number, by the rules of sums"}
+        sums |= {"output_type": "generate_until", "filter_list": filters}
+        sums |= {"metric_list": [{"metric": "exact_match", "regexes_to_ignore": ["So it is ", ", and no.*"]}]}
+        picks = common | {"task": "picks", "output_type": "multiple_choice", "doc_to_choice": "{{choices}}"}
+        picks |= {"doc_to_target": "gold", "metric_list": [{"metric": "acc"}]}
+        for name in ("small", "large"):
+            tracker = EvaluationTracker(output_path=str(FOLDER / "harness"))
+            tracker.general_config_tracker.model_name = f"org/{name}"
+            tracker.general_config_tracker.model_name_sanitized = f"org__{name}"
+            found = simple_evaluate(Toy(name), tasks=[sums, picks], task_manager=TaskManager(), log_samples=True)
+            tracker.save_results_aggregated({"results": {}, "versions": {}}, None)
+            results = FOLDER / "harness" / f"org__{name}" / f"results_{tracker.date_id}.json"
+            results.rename(results.with_name(f"results_{DATE}.json"))
+            tracker.date_id = DATE
+            for task, samples in found["samples"].items():
+                tracker.save_results_samples(task, samples)
+
+
 def write(name, content):
     path = FOLDER / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -148,7 +202,7 @@ def write(name, content):
 
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
-    for made in (of_weave, of_braintrust, of_langsmith, of_promptfoo):
+    for made in (of_weave, of_braintrust, of_langsmith, of_harness, of_promptfoo):
         made()
     sys.stdout.write("\n".join(str(path) for path in sorted(FOLDER.rglob("*.*"))) + "\n")
 

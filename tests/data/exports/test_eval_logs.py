@@ -102,7 +102,11 @@ def test_models_are_workers_where_that_is_asked_for_and_targets_are_gold():
     }
     assert [annotations.classes[k] for k in annotations.gold] == ["4", "6", "7"]
     with pytest.raises(AnnotationError, match=r"workers='scorer'"):
-        cp.read(LOGS / "harness", workers="model")
+        cp.read(LOGS / "deepeval", workers="model")
+    with pytest.raises(AnnotationError, match=r"'rubric' is none of 'match'"):
+        cp.read(LOGS / "inspect", workers="model", question="rubric")
+    with pytest.raises(AnnotationError, match="leave tasks='epoch' out"):
+        cp.read(LOGS / "inspect", workers="model", tasks="epoch")
 
 
 def test_harness_metrics_and_filters_are_workers(capsys):
@@ -112,6 +116,45 @@ def test_harness_metrics_and_filters_are_workers(capsys):
     assert by["0 @ org/small", "exact_match,strict-match"] == [0]
     assert annotations.n_tasks == 6
     assert "2 logs of lm-evaluation-harness" in capsys.readouterr().err
+
+
+HARNESS = Path(__file__).with_name("experiments") / "harness"
+"""What lm-evaluation-harness wrote of two models that answer sums, and choose one of two answers."""
+
+
+def test_models_of_the_harness_are_workers_with_the_answers_that_a_filter_read(capsys):
+    """Of models that say "It is 5" and "5", so that one filter finds no more than the other model's."""
+    annotations = cp.read(HARNESS, workers="model", question="exact_match,number")
+    said = {"org/large": ["2", "5", "7", "12", "8", "9"], "org/small": ["2", "5", "7", "unreadable", "8", "9"]}
+    assert labels(annotations) == {(n, model): [of[n]] for model, of in said.items() for n in range(6)}
+    gold = [annotations.classes[k] for k in annotations.gold]
+    assert [gold[n] for n in (0, 2, 4, 5)] == ["2", "7", "8", "9"]  # "So it is 2, and no other number …"
+    assert [gold[n].partition(",")[0] for n in (1, 3)] == ["So it is 4", "So it is 1"]
+    assert "1 evaluation without such answers left out ('picks')" in capsys.readouterr().err
+
+
+def test_choices_of_the_harness_are_their_numbers_and_each_evaluation_has_a_reading(capsys):
+    annotations = cp.read(HARNESS, workers="model")
+    found = labels(annotations)
+    targets = ["0", "1"] * 3
+    assert [found[f"picks: {n}", "org/large"] for n in range(6)] == [[target] for target in targets]
+    assert [found[f"picks: {n}", "org/small"] for n in range(6)] == [[target] for target in targets[::-1]]
+    gold = dict(zip(annotations.tasks, (annotations.classes[k] for k in annotations.gold), strict=True))
+    assert [gold[f"picks: {n}"] for n in range(6)] == targets
+    assert found["sums: 0", "org/small"] == ["It is 2"]
+    said = capsys.readouterr().err
+    assert "as acc and exact_match,whole read it (question='exact_match,number' takes another's reading)" in said
+
+
+def test_answers_in_two_files_of_one_name_are_both_read(tmp_path):
+    for name in ("first", "second"):
+        shutil.copytree(LOGS / "inspect", tmp_path / name)
+        log = json.loads((tmp_path / name / "one.json").read_text())
+        for each in log["samples"]:
+            each["uuid"] += name
+        write(tmp_path / name / "one.json", log)
+        (tmp_path / name / "two.eval").unlink()
+    assert labels(cp.read(tmp_path, workers="model"))[2, "mock/a"] == ["5", "6", "5", "6"]
 
 
 def test_a_renamed_harness_log_is_known_by_its_fields_and_no_target_becomes_a_worker(tmp_path, capsys):

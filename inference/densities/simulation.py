@@ -1,6 +1,6 @@
 """Simulated data: parameters, true labels and annotations of a story, for any number of tasks and workers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -10,8 +10,10 @@ from numpyro import handlers
 
 from ...data import Annotations, Ids, unknown_name
 from ...data.abstentions import abstentions_of
+from ...data.comparisons import KIND, SIDES
 from ...data.errors import real_number, whole_number
 from ...data.features import resolve_features, resolve_worker_features
+from ...data.questions import Units, fields_of
 from ...models import Story, find_story
 from ...models.parts.abstaining import SITE
 from ...models.parts.general import apply_parts
@@ -30,6 +32,8 @@ def simulate(
     n_tasks: int,
     n_workers: int,
     n_classes: int | None = None,
+    items: int | Sequence[Hashable] | None = None,
+    questions: int | Sequence[Hashable] | None = None,
     annotations_per_task: int | None = None,
     tail: float = 0.0,
     gold: float = 1.0,
@@ -52,10 +56,17 @@ def simulate(
         n_tasks: number of tasks N.
         n_workers: number of workers J.
         n_classes: number of classes K, which are called 0 to K − 1; 2 by default, of a story of ordered classes 5.
+        items: of comparisons, how many items there are, which are called 0, 1, …, or their names. A task is a pair of
+            them, taken at random as is which stands left in each row; the classes are left and right, and tie where
+            ``n_classes`` is 3. True labels follow the items' scores (:class:`.BradleyTerry`), whose order is that of
+            the parameter ``item_effect``. None for classes that are no sides.
+        questions: how many questions are asked about each task, which are called 0, 1, …, or their names: each has a
+            true label of its own, and each worker of a task answers all. None for one question without a name.
         annotations_per_task: different workers who annotate each task; None for all of them.
         tail: how unevenly workers annotate: worker :math:`j` is taken with weight :math:`(j + 1)^{-\text{tail}}`, so
             that 0 is even and 1 is Zipf's law.
-        gold: share of the tasks, taken at random, whose true label the annotations carry.
+        gold: share of the tasks, of several questions of their pairs with one, taken at random, whose true label the
+            annotations carry.
         features: of the tasks, ``(N, ...)``, for stories and truth priors that read them.
         worker_features: of the workers, ``(J, D)``.
         parameters: values of some or all parameters by site, which are then not drawn.
@@ -75,11 +86,13 @@ def simulate(
         UnknownNameError: there is no story of that name, or a parameter is none of the story's.
         StoryError: the story has no site ``truth`` or ``annotation``, or a prior that nothing can be drawn from.
         AnnotationError: features are not one row of finite numbers a task, or a worker.
-        ValueError: a size, a share or the shape of a parameter cannot be.
+        ValueError: a size, a share or the shape of a parameter cannot be; items are asked for of a story of ordered
+            classes, or with more classes than left, right and tie.
     """
     use_program_cache()
     program = find_story(story)
-    n_classes = simulated_classes(program) if n_classes is None else n_classes
+    if n_classes is None:
+        n_classes = simulated_classes(program) if items is None else 2
     _check_sizes(n_tasks, n_workers, n_classes, annotations_per_task)
     real_number("tail", tail, 0)
     real_number("gold", gold, 0, 1)
@@ -105,18 +118,70 @@ def simulate(
         classes=Ids.range(n_classes),
         abstentions=abstentions,
     )
+    if items is not None:
+        design = _compared(design, _names("items", items, 2), rng, questions)
+    elif questions is not None:
+        design = _asked(design, _names("questions", questions, 1))
+    kind = design.kind
     if "truth_prior" in hyperparameters:
         prior, design = with_truth_prior(design, hyperparameters["truth_prior"])
         hyperparameters["truth_prior"] = prior
     design, hyperparameters = prepared(program, design, hyperparameters, rng)
+    if items is not None and design.kind != kind:
+        raise ValueError(
+            f"items={items!r} is of comparisons, and {getattr(program, '__name__', program)} is of ordered classes; "
+            "take a story of classes, such as 'one_coin'"
+        )
     sites = _draw(program, design.replace(label=None), parameters, hyperparameters, seed)
     truth = np.asarray(sites.pop("truth"), dtype=np.int32)
-    known = rng.permutation(n_tasks) < round(gold * n_tasks)
+    known = rng.permutation(len(truth)) < round(gold * len(truth))
     annotations = design.replace(
         label=np.asarray(sites.pop("annotation"), dtype=np.int32),
         gold=np.where(known, truth, -1).astype(np.int32) if known.any() else None,
     )
     return annotations, {name: np.asarray(value) for name, value in sites.items()}
+
+
+def _names(name: str, given: int | Sequence[Hashable], least: int) -> Ids:
+    """The names of items or questions, or of so many of them: 0, 1, …"""
+    if isinstance(given, list | tuple | Ids):
+        whole_number(f"len({name})", len(given), least)
+        return Ids(given, what=name)
+    return Ids.range(whole_number(name, given, least))
+
+
+def _compared(design: Annotations, items: Ids, rng: np.random.Generator, questions: Any) -> Annotations:
+    """The design with pairs of items as tasks; in its first row a pair stands as the task has it."""
+    if questions is not None:
+        raise ValueError(f"questions={questions!r}: comparisons have one question, by which items have scores")
+    if design.n_classes > len(SIDES):
+        raise ValueError(f"n_classes={design.n_classes!r}: of comparisons it is 2, or {len(SIDES)} with ties")
+    left = rng.integers(len(items), size=design.n_tasks)
+    right = (left + rng.integers(1, len(items), size=design.n_tasks)) % len(items)
+    first = np.r_[True, np.asarray(design.task)[1:] != np.asarray(design.task)[:-1]]
+    return design.replace(
+        sides=np.column_stack([left, right]).astype(np.int32),
+        items=items,
+        mirrored=rng.random(len(first)) < np.where(first, 0, 0.5),
+        kind=KIND,
+        classes=Ids(SIDES[: design.n_classes], what="classes"),
+        preferences=False,
+    )
+
+
+def _asked(design: Annotations, questions: Ids) -> Annotations:
+    """The design with several questions about each task, all of which its workers answer."""
+    per_task, n = len(np.asarray(design.task)) // design.n_tasks, len(questions)
+    worker = np.repeat(np.asarray(design.worker).reshape(design.n_tasks, 1, per_task), n, axis=1).ravel()
+    units = Units([(task, question) for task in design.tasks for question in questions])
+    return design.replace(
+        task=np.repeat(np.arange(design.n_tasks * n, dtype=np.int32), per_task),
+        worker=worker,
+        label=np.zeros(len(worker), dtype=np.int32),
+        tasks=units,
+        **fields_of(units),
+        features=None if design.features is None else np.repeat(design.features, n, axis=0),
+    )
 
 
 def _check_sizes(n_tasks: int, n_workers: int, n_classes: int, annotations_per_task: int | None) -> None:

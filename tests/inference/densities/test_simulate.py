@@ -131,3 +131,107 @@ def test_features_of_another_shape_are_refused_with_both_shapes(options, message
 def test_what_cannot_be_is_refused(options, error, message):
     with pytest.raises(error, match=message):
         cp.simulate("dawid_skene", **({"n_tasks": 5, "n_workers": 3} | options))
+
+
+EFFECTS = [1.6, -1.6, 0.8, 0.0, -0.8]
+
+
+def compared(story="one_coin", **options):
+    common = {"n_tasks": 1500, "n_workers": 6, "items": 5, "annotations_per_task": 3, "seed": 2}
+    given = {"item_effect": EFFECTS, "item_scale": 1.0, **options.pop("parameters", {})}
+    return cp.simulate(story, parameters=given, **common, **options)
+
+
+def test_comparisons_are_of_two_items_each_in_both_orders():
+    annotations, parameters = compared()
+    assert list(annotations.classes) == ["left", "right"]
+    assert set(parameters) == {"item_effect", "item_scale", "ability"}
+    left, right = np.asarray(annotations.sides).T
+    assert (left != right).all()
+    assert set(np.bincount(np.r_[left, right], minlength=5) > 400) == {True}
+    first = np.r_[True, np.diff(annotations.task) > 0]
+    assert not annotations.mirrored[first].any()
+    assert abs(annotations.mirrored[~first].mean() - 0.5) < 5 * 0.5 / np.sqrt((~first).sum())
+
+
+def test_a_worker_who_takes_what_stands_left_takes_it_in_either_order():
+    left_alone = np.tile([[1.0, 0.0], [1.0, 0.0]], (6, 1, 1))
+    annotations, _ = compared("dawid_skene", parameters={"confusion": left_alone})
+    np.testing.assert_array_equal(annotations.label, annotations.mirrored.astype(int))
+
+
+def test_truths_of_comparisons_follow_scores_and_ties():
+    """1,500 tasks: how often the better item is the true one, and no tie, is within five standard errors of the sum."""
+    annotations, _ = compared(n_classes=3, parameters={"tie": 0.2})
+    assert list(annotations.classes) == ["left", "right", "tie"]
+    scores = np.asarray(EFFECTS)[np.asarray(annotations.sides)]
+    ties = np.exp(0.2 + scores.mean(1))
+    expected = np.exp(scores.max(1)) / (np.exp(scores).sum(1) + ties)
+    right = annotations.gold == np.argmax(scores, axis=1)
+    assert abs(right.mean() - expected.mean()) < 5 * 0.5 / np.sqrt(1500)
+
+
+def test_a_fit_of_simulated_comparisons_has_their_ranking():
+    """Items' scores lie 0.8 log-odds apart, and the standard error of each is about a tenth of that."""
+    annotations, _ = cp.simulate(
+        "one_coin", n_tasks=1500, n_workers=6, items=list("abcde"), annotations_per_task=3, gold=0.0, seed=2,
+        parameters={"item_effect": EFFECTS, "item_scale": 1.0, "ability": np.full((6, 2), [0.1, 0.9])},
+    )  # fmt: skip
+    ranking = cp.fit("one_coin", annotations, progress=False).ranking
+    assert list(ranking.index) == [name for _, name in sorted(zip(EFFECTS, "abcde", strict=True), reverse=True)]
+    np.testing.assert_allclose(ranking["score"].loc[list("abcde")], EFFECTS, atol=0.4)
+
+
+def test_questions_have_truths_of_their_own_and_each_worker_of_a_task_answers_all():
+    """2,000 tasks: the classes' shares of each question within five standard errors."""
+    x = np.random.default_rng(0).normal(size=(2000, 2))
+    annotations, parameters = cp.simulate(
+        "one_coin", n_tasks=2000, n_workers=5, questions=["helpful", "safe"], annotations_per_task=2, features=x,
+        parameters={"prevalence": [[0.2, 0.8], [0.9, 0.1]]},
+    )  # fmt: skip
+    assert parameters["ability"].shape == (5, 2)
+    assert list(annotations.questions) == ["helpful", "safe"]
+    workers = annotations.to_frame().groupby(["task", "question"])["worker"].agg(frozenset).unstack("question")
+    assert (workers["helpful"] == workers["safe"]).all()
+    assert {len(of) for of in workers["safe"]} == {2}
+    for name, share in (("helpful", 0.8), ("safe", 0.1)):
+        one = annotations.of_question(name)
+        assert abs(one.gold.mean() - share) < 5 * 0.5 / np.sqrt(2000)
+        np.testing.assert_allclose(one.features, x, rtol=1e-6)
+
+
+def test_truths_of_questions_that_depend_on_each_other_are_drawn_together():
+    """Two kinds of tasks, of one class in both questions nearly always: without kinds half of them would agree."""
+    kinds = np.array([[[0.95, 0.05]] * 2, [[0.05, 0.95]] * 2])
+    annotations, _ = cp.simulate(
+        "one_coin", n_tasks=500, n_workers=2, questions=2, truth_prior=cp.CorrelatedQuestions(kinds=2),
+        parameters={"kind_share": [0.5, 0.5], "kind_prevalence": kinds},
+    )  # fmt: skip
+    truths = annotations.gold.reshape(500, 2)
+    assert (truths[:, 0] == truths[:, 1]).mean() > 0.8
+
+
+def test_a_fit_of_simulated_questions_has_their_truths():
+    annotations, _ = cp.simulate(
+        "one_coin", n_tasks=150, n_workers=6, questions=["helpful", "safe"], seed=3,
+        parameters={"ability": np.full((6, 2), [0.1, 0.9])},
+    )  # fmt: skip
+    labels = cp.fit("one_coin", annotations.replace(gold=None), progress=False).labels
+    assert labels.index.names == ["task", "question"]
+    assert (labels["label"].to_numpy() == annotations.gold).mean() > 0.95  # votes of six who are right in nine of ten
+
+
+@pytest.mark.parametrize(
+    ("story", "options", "message"),
+    [
+        ("one_coin", {"items": 1}, "items=1"),
+        ("one_coin", {"items": ["a"]}, r"len\(items\)=1"),
+        ("one_coin", {"items": 3, "n_classes": 4}, "n_classes=4: of comparisons it is 2, or 3 with ties"),
+        ("one_coin", {"items": 3, "questions": 2}, "questions=2: comparisons have one question"),
+        ("one_coin", {"questions": 0}, "questions=0"),
+        ("graded_response", {"items": 3}, "graded_response is of ordered classes"),
+    ],
+)
+def test_items_and_questions_that_cannot_be_are_refused(story, options, message):
+    with pytest.raises(ValueError, match=message):
+        cp.simulate(story, n_tasks=5, n_workers=3, **options)

@@ -582,9 +582,11 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
     frame, what, path, question = table.frame, table.what, table.path, asked.question
     only = question if isinstance(question, str) and question not in frame.columns else None
     if only is not None:
-        question, asked = None, replace(asked, question=None, looks=True)
+        asked = replace(asked, question=None, looks=True)
+        question = None
     elif isinstance(question, str) and _has_labels_of(question, table, asked):
-        question, asked = None, replace(asked, label=question, question=None, looks=False)
+        asked = replace(asked, label=question, question=None, looks=False)
+        question = None
     answers = list(question) if isinstance(question, list | tuple) else []
     if lacking := [name for name in answers if name not in frame.columns]:
         raise missing_column(lacking[0], "question", frame.columns, what)

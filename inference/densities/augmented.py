@@ -539,7 +539,7 @@ def _given_labels(
     return found
 
 
-_rarely = compiled(_given_labels, once=True, times="on_votes", static=("moved", "at_once", "leaps", "tails"))
+_rarely = compiled(_given_labels, once="sooner", static=("moved", "at_once", "leaps", "tails"))
 _often = compiled(_given_labels, static=("moved", "at_once", "leaps", "tails"))
 
 

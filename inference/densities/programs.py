@@ -6,6 +6,7 @@ and those not used for longest are let go. Random keys of seeds need none of the
 """
 
 import gc
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,10 +34,12 @@ _WITHOUT_EMITTERS: dict[str, Any] = {}
 if version("jaxlib").startswith("0.10."):  # later ones do not have the option, and refuse it
     _WITHOUT_EMITTERS["xla_cpu_use_fusion_emitters"] = False
 
-QUICKLY = {"xla_backend_optimization_level": 0} | _WITHOUT_EMITTERS
+LEVEL = "xla_backend_optimization_level"  # who names one in XLA_FLAGS has it for all programs
+
+QUICKLY = {LEVEL: 0} | _WITHOUT_EMITTERS
 """XLA's options for a program that runs once, on little: it compiles in a sixth of the time, and takes five times."""
 
-SOONER = {"xla_backend_optimization_level": 1} | _WITHOUT_EMITTERS
+SOONER = {LEVEL: 1} | _WITHOUT_EMITTERS
 """Those for one that runs once, on no more than some: it compiles in half the time, and runs about as fast."""
 
 LITTLE = 2**18  # numbers that a program is given at the most, to be compiled quickly
@@ -75,8 +78,8 @@ class Compiled:
         static: names of the arguments that programs are compiled for; they are given by name, or as the function has
             them.
         once: whether a fit runs it once or so, and not in a loop: with little to do it is then compiled quickly, and
-            with no more than some sooner. Programs of loops, which end where rounding lets them, are left as they are,
-            but for those of ``"sooner"``, which are compiled sooner whatever there is to do.
+            with no more than some sooner. ``"looped"`` are programs that a fit runs once, and that are loops: sooner
+            with little to do. Those of ``"sooner"`` are compiled sooner whatever there is to do.
         times: name of the argument for each of whose entries it does everything again, which is then no little.
         options: others of :func:`jax.jit`.
     """
@@ -86,7 +89,7 @@ class Compiled:
         function: Callable,
         static: Sequence[str] = (),
         *,
-        once: bool | Literal["sooner"] = False,
+        once: bool | Literal["looped", "sooner"] = False,
         times: str | None = None,
         **options: Any,
     ) -> None:
@@ -155,12 +158,14 @@ class Compiled:
 
     def _for_compiler(self, leaves: list[Any], given: dict[str, Any]) -> dict[str, Any]:
         """XLA's options for the program of these arguments."""
-        if not self._once or jax.default_backend() != "cpu":
+        if not self._once or jax.default_backend() != "cpu" or LEVEL in os.environ.get("XLA_FLAGS", ""):
             return {}
         if self._once == "sooner":
             return SOONER
         times = 1 if self._times is None else np.size(given[self._times])
         n_numbers = times * sum(map(np.size, leaves))
+        if self._once == "looped":
+            return SOONER if n_numbers <= LITTLE else {}
         return QUICKLY if n_numbers <= LITTLE else SOONER if n_numbers <= SOME else {}
 
 
@@ -168,7 +173,7 @@ def compiled(
     function: Callable | None = None,
     *,
     static: Sequence[str] = (),
-    once: bool | Literal["sooner"] = False,
+    once: bool | Literal["looped", "sooner"] = False,
     times: str | None = None,
     **options: Any,
 ) -> Any:

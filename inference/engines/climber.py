@@ -197,7 +197,7 @@ def _noted(state: Any, history: list[float], n: int) -> Tree:
     return {"state": packed(state), "history": np.array(history[:n])}
 
 
-@compiled
+@compiled(once="looped")
 def advance(climber: Any, source: InMemory, state: S, n_moves: Array | int) -> tuple[S, Array]:
     """Take at most ``n_moves`` moves, fewer where the climber finishes.
 

@@ -125,8 +125,26 @@ def test_a_program_that_does_much_by_doing_little_often_is_compiled_with_care(no
     given = []
     monkeypatch.setattr(programs.jax, "jit", lambda function, **options: given.append(options) or function)
     monkeypatch.setattr(programs.jax, "default_backend", lambda: "cpu")
-    care = ((True, None, 100), (True, "keys", 100), (True, "keys", 20), (False, None, 100), ("sooner", None, 1))
+    monkeypatch.delenv("XLA_FLAGS")
+    care = (
+        (True, None, 100),
+        (True, "keys", 100),
+        (True, "keys", 20),
+        (False, None, 100),
+        ("sooner", None, 1),
+        ("looped", None, 100),
+        ("looped", None, 1000),
+    )
     for once, times, n_keys in care:
         compiled(lambda x, keys: x, once=once, times=times)(np.ones(10), np.ones(n_keys))
-    levels = [options["compiler_options"].get("xla_backend_optimization_level") for options in given]
-    assert levels == [0, None, 1, None, 1]
+    levels = [options["compiler_options"].get(programs.LEVEL) for options in given]
+    assert levels == [0, None, 1, None, 1, 1, None]
+
+
+def test_a_level_that_the_user_names_is_that_of_all_programs(nothing_kept, monkeypatch):
+    given = []
+    monkeypatch.setattr(programs.jax, "jit", lambda function, **options: given.append(options) or function)
+    monkeypatch.setattr(programs.jax, "default_backend", lambda: "cpu")
+    monkeypatch.setenv("XLA_FLAGS", f"--{programs.LEVEL}=2")
+    compiled(lambda x: x, once=True)(np.ones(10))
+    assert given[0]["compiler_options"] == {}

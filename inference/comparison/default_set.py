@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -169,7 +170,7 @@ def auto(
         raise ValueError(f"weights={weights!r}: one of {', '.join(map(repr, WEIGHTS))} is needed")
     votes = None if votes is None else real_number("votes", votes, 0, below=1)
     misled = None if misled is None else checked(misled)
-    chosen = story_set(stories, annotations)
+    chosen = story_set(stories, annotations, options)
     _check_folds(folds, weights, len(chosen))
     fit_one = partial(fit_story, method=method, seed=seed, progress=False)
     options = {"copies": "auto"} | options
@@ -243,13 +244,20 @@ def usual_votes(fits: Mapping[str, Fitted], weights: pd.Series) -> float:
     return VOTES * float(sum(weights[name] * found for name, found in of_fits.items()))
 
 
-def default_set(annotations: Annotations) -> dict[str, dict[str, Any]]:
+def default_set(
+    annotations: Annotations, options: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, dict[str, Any]]:
     """Return the default set of stories of these annotations, in the form of :data:`DEFAULT_SET`.
 
     It is :data:`DEFAULT_SET`, with :data:`ORDERED` beside it of more than two classes that are said to be ordered, and
     of whole numbers alone, which may be codes, where neighbours are confused most (:mod:`.confused_neighbours`);
     :data:`DEFAULT_SET_LEVELS` where annotations are levels of another truth, and :data:`DEFAULT_SET_UNNAMED` where no
-    worker is named. Where questions have classes of their own no prior is learned.
+    worker is named. Where questions have classes of their own no prior is learned. Where all stories have a prior of
+    the truth or a classifier by the options, the stories of :data:`ORDERED` are one.
+
+    Args:
+        annotations: the data.
+        options: of :func:`crowdppl.fit`, for every story.
     """
     if not annotations.named:
         return DEFAULT_SET_UNNAMED
@@ -259,12 +267,17 @@ def default_set(annotations: Annotations) -> dict[str, dict[str, Any]]:
     has_order = annotations.n_classes > 2 and kind.in_order
     has_order = has_order and (kind.order_is_stated or neighbours_are_confused(annotations))
     is_fixed: dict[str, dict[str, Any]] = {} if kind.own is None else {"one_coin": {}}
-    return DEFAULT_SET | is_fixed | (ORDERED if has_order else {})
+    if not has_order:
+        return DEFAULT_SET | is_fixed
+    has_prior = any(options.get(option) is not None for option in ("classifier", "truth_prior"))
+    return DEFAULT_SET | is_fixed | ({"graded_response": {}} if has_prior else ORDERED)
 
 
 def _shares(stories: StorySet) -> dict[str, float]:
     """Return the weight of each story of a default set without a look at the annotations."""
-    added = ORDERED_SHARES if ORDERED.keys() <= stories.keys() else {}
+    added = {name: share for name, share in ORDERED_SHARES.items() if name in stories}
+    if len(added) == 1:
+        added = dict.fromkeys(added, sum(ORDERED_SHARES.values()))
     known = {name: share * (1 - sum(added.values())) for name, share in DEFAULT_SHARES.items()} | added
     return {name: known.get(name, 1.0) for name in stories}
 
@@ -302,8 +315,6 @@ def fit_each(
         for number, (name, about) in enumerate(stories.items(), first):
             bar(number - first, name)
             own: dict[str, Any] = {"story": name, **about}
-            if options.get("classifier") is not None:
-                own.pop("truth_prior", None)
             own |= {option: value for option, value in options.items() if value is not None or option not in own}
             own["checkpoints"] = None if kept.folder is None else kept.within(f"story {number}")
             try:
@@ -329,16 +340,19 @@ def _check_folds(folds: int | None, weights: str, n_stories: int) -> None:
 
 
 def story_set(
-    stories: StorySet | Iterable[str | Story] | str | Story | None, annotations: Annotations
+    stories: StorySet | Iterable[str | Story] | str | Story | None,
+    annotations: Annotations,
+    options: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, dict[str, Any]]:
     """The stories to fit, by name, each with its options of :func:`crowdppl.fit`.
 
     Args:
         stories: as for :func:`auto`.
         annotations: the data; the default depends on whether workers are named.
+        options: of :func:`crowdppl.fit`, for every story.
     """
     if stories is None:
-        return default_set(annotations)
+        return default_set(annotations, options)
     if isinstance(stories, Mapping):
         return {str(name): dict(about) for name, about in stories.items()}
     several = [stories] if isinstance(stories, str) or callable(stories) else stories

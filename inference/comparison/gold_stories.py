@@ -86,7 +86,7 @@ def auto_with_gold(
         annotations, stories=stories, method=method, seed=seed, progress=progress, checkpoints=before, **options
     )
     is_usual = stories is None and annotations.named and not annotations.scored
-    own = story_set(stories, annotations)
+    own = story_set(stories, annotations, options)
     chosen = own | (GOLD_SET if is_usual else {}) | own  # in this order, with the options for these annotations
     for name in [name for name in alone.members if name not in chosen]:  # found in these annotations
         families = alone.members[name].model.hyperparameters["worker_families"]

@@ -18,7 +18,7 @@ from crowdppl.inference.comparison.default_set import (
     DEFAULT_SHARES,
     ORDERED,
     ORDERED_SHARES,
-    ORDERED_STORY,
+    _shares,
     story_set,
 )
 from crowdppl.inference.comparison.marginal_likelihood import AtMean
@@ -345,7 +345,7 @@ def test_the_default_set_has_an_ordinal_story_where_more_than_two_classes_are_or
     assert list(story_set(None, two)) == list(DEFAULT_SET)
     assert story_set(None, cp.Annotations.from_frame(GRADES, truth_classes=["no", "yes"])) == DEFAULT_SET_LEVELS
     fit = cp.fit("auto", ordered, progress=False, max_iterations=20)
-    assert fit.fits[ORDERED_STORY].model.truth_prior == cp.SmoothPrevalence(0.8)
+    assert fit.fits[next(iter(ORDERED))].model.truth_prior == cp.SmoothPrevalence(0.8)
     assert fit.fits["graded_response"].model.truth_prior == cp.Prevalence()
     # Stories that leave dependence of annotations lose some of their share, which the others gain.
     assert all(share <= fit.weights[name] < share + 0.02 for name, share in ORDERED_SHARES.items())
@@ -385,7 +385,12 @@ def test_scores_of_tasks_of_two_kinds_tell_how_frequent_each_is_and_those_by_deg
     assert shares["good"] == pytest.approx(good.mean() if kinds else 0.5, abs=0.05)
 
 
-def test_a_truth_prior_that_is_given_is_that_of_the_ordinal_story_too():
+def test_a_truth_prior_that_is_given_is_that_of_the_ordinal_story_too_which_is_then_one():
     ordered = cp.Annotations.from_frame(GRADES, ordered=True)
     fit = cp.fit("auto", ordered, truth_prior="uniform", progress=False, max_iterations=5)
-    assert fit.fits[ORDERED_STORY].model.truth_prior == fit.fits["dawid_skene"].model.truth_prior
+    assert list(fit.fits) == [*DEFAULT_SET, "graded_response"]
+    assert fit.fits["graded_response"].model.truth_prior == fit.fits["dawid_skene"].model.truth_prior
+    shares = _shares(story_set(None, ordered, {"truth_prior": "uniform"}))
+    assert shares == pytest.approx(
+        {name: share / 10 for name, share in DEFAULT_SHARES.items()} | {"graded_response": 0.9}
+    )

@@ -162,11 +162,11 @@ class Compiled:
             return {}
         if self._once == "sooner":
             return SOONER
-        times = 1 if self._times is None else np.size(given[self._times])
-        n_numbers = times * sum(map(np.size, leaves))
+        n_numbers = sum(map(np.size, leaves))
         if self._once == "looped":
             return SOONER if n_numbers <= LITTLE else {}
-        return QUICKLY if n_numbers <= LITTLE else SOONER if n_numbers <= SOME else {}
+        times = 1 if self._times is None else np.size(given[self._times])
+        return QUICKLY if times * n_numbers <= LITTLE else SOONER if n_numbers <= SOME else {}
 
 
 def compiled(

@@ -130,6 +130,7 @@ def test_a_program_that_does_much_by_doing_little_often_is_compiled_with_care(no
         (True, None, 100),
         (True, "keys", 100),
         (True, "keys", 20),
+        (True, "keys", 6000),
         (False, None, 100),
         ("sooner", None, 1),
         ("looped", None, 100),
@@ -138,7 +139,7 @@ def test_a_program_that_does_much_by_doing_little_often_is_compiled_with_care(no
     for once, times, n_keys in care:
         compiled(lambda x, keys: x, once=once, times=times)(np.ones(10), np.ones(n_keys))
     levels = [options["compiler_options"].get(programs.LEVEL) for options in given]
-    assert levels == [0, None, 1, None, 1, 1, None]
+    assert levels == [0, 1, 1, None, None, 1, 1, None]
 
 
 def test_a_level_that_the_user_names_is_that_of_all_programs(nothing_kept, monkeypatch):

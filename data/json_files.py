@@ -1,12 +1,13 @@
 """Files of JSON and JSON Lines, in any encoding and compressed or not."""
 
+import io
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from .errors import AnnotationError
-from .text_files import encoding_of, first_bytes, open_bytes, reading, suffix_of
+from .text_files import encoding_of, not_text, open_bytes, reading, start_of_text, suffix_of
 
 LINES = (".jsonl", ".ndjson")
 JSON = (".json", *LINES)
@@ -33,17 +34,25 @@ def read_json(path: Path, encoding: str | None = None, *, largest: int | None = 
             f"{path} has more than {largest:,} bytes, and would take several times that in memory; split it, leave it "
             "out, or write a log of inspect_ai by `inspect log convert --to eval`"
         )
-    text = content.decode(encoding or encoding_of(path))
+    try:
+        text = content.decode(encoding or encoding_of(path))
+    except UnicodeDecodeError as error:
+        raise not_text(path, error) from None
     try:
         value = json.loads(text, object_pairs_hook=lambda pairs: _without_repeats(pairs, path))
+    except RecursionError:
+        raise AnnotationError(
+            f"{path} is no JSON file that can be read: lists or dictionaries lie too deep in it"
+        ) from None
     except json.JSONDecodeError as whole:
-        lines = [line for line in text.splitlines() if line.strip()]
-        found = []
-        for number, line in enumerate(lines, start=1):
+        found: list[Any] = []
+        for number, line in enumerate(text.split("\n"), start=1):  # texts may have other ends of lines in them
+            if not line.strip():
+                continue
             try:
                 found.append(json.loads(line))
-            except json.JSONDecodeError as error:
-                reason = whole if number == 1 else f"line {number}: {error}"
+            except (json.JSONDecodeError, RecursionError) as error:
+                reason = f"line {number}: {error}; remove the line, or write the file anew" if found else str(whole)
                 raise AnnotationError(f"{path} is no JSON file: {reason}") from None
         return found
     return [value] if isinstance(value, dict) and suffix_of(path) in LINES else value
@@ -55,7 +64,8 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, Any]]:
     Raises:
         AnnotationError: a line is no JSON.
     """
-    with reading(path), open_bytes(path) as file:
+    lines = io.TextIOWrapper(open_bytes(path), encoding=encoding_of(path), errors="replace", newline="\n")
+    with reading(path), lines as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
@@ -67,7 +77,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, Any]]:
 
 def first_record(path: Path) -> Mapping[str, Any]:
     """Return the dictionary in the first line of a file of JSON Lines; an empty one where the line is none."""
-    line = first_bytes(path, LONGEST).lstrip().partition(b"\n")[0]
+    line = start_of_text(path, LONGEST).lstrip().partition(b"\n")[0]
     if not line.startswith(b"{"):
         return {}
     try:

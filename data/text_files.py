@@ -72,6 +72,23 @@ def first_bytes(path: str | Path, size: int = START) -> bytes:
         return file.read(size)
 
 
+def start_of_text(path: str | Path, size: int = START) -> bytes:
+    """Return the first bytes of a file as they are in UTF-8 without a mark, where it is text in another encoding.
+
+    Args:
+        path: the file.
+        size: bytes of the file that are looked at.
+    """
+    start = first_bytes(path, size)
+    encoding = next((encoding for mark, encoding in MARKS.items() if start.startswith(mark)), None)
+    if encoding is None and b"\0" not in start:
+        try:
+            codecs.getincrementaldecoder("utf-8")().decode(start)  # of which the last character may be cut
+        except UnicodeDecodeError:
+            encoding = encoding_of(path)
+    return start if encoding is None else start.decode(encoding, errors="ignore").encode()
+
+
 @contextmanager
 def reading(path: str | Path) -> Iterator[None]:
     """Read a file in the block; what decompressors raise becomes an error that names the file."""

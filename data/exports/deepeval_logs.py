@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import AnnotationError
 from ..json_files import read_json
-from ..text_files import first_bytes, suffix_of
+from ..text_files import start_of_text, suffix_of
 from .verdicts import LARGEST, Log, Verdict, scorer_name
 
 TOOL = "deepeval"
@@ -17,7 +17,7 @@ CASES = ("testCases", "conversationalTestCases")
 
 def is_deepeval_log(path: Path) -> bool:
     """Return whether a file is a test run of deepeval, by how its JSON begins."""
-    return suffix_of(path) == ".json" and START.match(first_bytes(path, 1024)) is not None
+    return suffix_of(path) == ".json" and START.match(start_of_text(path, 1024)) is not None
 
 
 def read_deepeval_log(path: Path) -> Log:

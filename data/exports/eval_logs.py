@@ -17,6 +17,7 @@ from .deepeval_logs import is_deepeval_log, read_deepeval_log
 from .experiment_records import is_experiment, read_experiment
 from .gathered import Held
 from .harness_logs import is_harness_log, read_harness_log
+from .inspect_logs import TOOL as INSPECT
 from .inspect_logs import is_inspect_log, read_inspect_log
 from .langfuse_scores import is_langfuse_log, read_langfuse_log
 from .llm_judge import is_judge_log, read_judge_log
@@ -71,7 +72,7 @@ def read_logs(
     workers: str | None,
     *,
     no_answer: bool,
-    others: int = 0,
+    others: Sequence[Path] = (),
 ) -> Held:
     """Return the annotations in logs of evaluations.
 
@@ -88,7 +89,7 @@ def read_logs(
         workers: who annotates: ``"scorer"``, or ``"model"`` for the models under test, whose labels are their answers
             and whose gold labels are the samples' targets; None for scorers.
         no_answer: whether the verdict ``N`` stays; else it is ``I``.
-        others: how many other files there are.
+        others: the other files there are.
 
     Raises:
         AnnotationError: a log cannot be read, or there is more than one question and none is named.
@@ -115,26 +116,55 @@ def held_of(
     workers: str | None = None,
     *,
     no_answer: bool = False,
-    others: int = 0,
+    others: Sequence[Path] = (),
 ) -> Held:
     """Return the annotations in logs that were read: see :func:`read_logs`."""
     for name, value, known in (("tasks", tasks, TASKS), ("workers", workers, WORKERS)):
         if value is not None:
             check_name(f"value of {name}", value, known)
-    verdicts, n_again = _once([verdict for log in logs for verdict in log.verdicts])
+    verdicts, n_again = _once([_checked(verdict) for log in logs for verdict in log.verdicts])
     kinds = Counter(log.tool for log in logs)
     what = f"{what}: {' and '.join(count_text(n, f'log of {tool}') for tool, n in kinds.items())}"
     left_out = sum((log.left_out for log in logs), Counter[str]())
     notes = list(dict.fromkeys(log.said for log in logs if log.said))
     notes += [f"{count_text(n_again, 'score')} again in another log left out"] if n_again else []
     notes += [f"{count_text(n, kind)} left out" for kind, n in left_out.items()]
-    notes += [f"{count_text(others, 'other file')} left out"] if others else []
+    notes += [f"{count_text(len(others), 'other file')} left out: {listing([file.name for file in others], 3)}"] * bool(
+        others
+    )
+    notes += _of_several_tools(logs)
     if not verdicts:
         said = f" ({'; '.join(notes)})" if notes else ""
-        raise AnnotationError(f"{what}: there is no score{said}; evaluate with a scorer, or `inspect score` the logs")
+        of_inspect = ", or `inspect score` the logs" if INSPECT in kinds else ""
+        raise AnnotationError(f"{what}: there is no score{said}; evaluate with a scorer{of_inspect}")
     if workers == "model":
         return _answers(verdicts, what, question, tasks, notes)
     return _verdicts(verdicts, what, question, tasks, notes, no_answer=no_answer)
+
+
+def _of_several_tools(logs: Sequence[Log]) -> list[str]:
+    """What is said of scorers that have one name in logs of several tools; nothing where there are none."""
+    tools: dict[str, set[str]] = {}
+    for log in logs:
+        for verdict in log.verdicts:
+            tools.setdefault(verdict.scorer, set()).add(log.tool)
+    shared = [name for name, of in tools.items() if len(of) > 1]
+    return [f"one worker in logs of several tools: {listing(shared, 3)}"] if shared else []
+
+
+def _checked(verdict: Verdict) -> Verdict:
+    """The verdict, whose sample is a name and whose value may be a label.
+
+    Raises:
+        AnnotationError: they are not.
+    """
+    if not isinstance(verdict.sample, str | int | float | None):
+        raise AnnotationError(f"{verdict.place}: the sample is {verdict.sample!r}; text or a number is needed")
+    if not isinstance(verdict.value, str | bool | int | float | None):
+        raise AnnotationError(
+            f"{verdict.place}: the value {verdict.value!r} is no label; text, a number, true or false is needed"
+        )
+    return verdict
 
 
 def _once(verdicts: Sequence[Verdict]) -> tuple[list[Verdict], int]:

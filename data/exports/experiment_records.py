@@ -14,7 +14,7 @@ from ..column_names import plain
 from ..errors import AnnotationError
 from ..frames import read_text_table
 from ..json_files import JSON, read_json
-from ..text_files import first_bytes, suffix_of
+from ..text_files import start_of_text, suffix_of
 from .experiment_tools import OF_PHOENIX, TOOLS, Experiments
 from .opening import TEXT
 from .verdicts import LARGEST, Log, Verdict
@@ -94,6 +94,8 @@ def _log(tool: Experiments, records: Sequence[Any], what: str, name: str) -> Log
         sample, model = tool.sample(record), named or name
         if sample is None:
             raise AnnotationError(f"{place}: there is no id of what was answered")
+        if not isinstance(sample, str | int | float):
+            raise AnnotationError(f"{place}: the id of what was answered is {sample!r}; text or a number is needed")
         epochs[sample, model] += 1
         common: dict[str, Any] = {"suite": tool.tool, "sample": sample, "epoch": epochs[sample, model], "model": model}
         given = list(tool.given(record))
@@ -118,10 +120,10 @@ def _has_output(record: Mapping[str, Any]) -> bool:
 def _written_by(path: Path) -> Experiments | None:
     suffix = suffix_of(path)
     if suffix in TEXT:
-        header = first_bytes(path).partition(b"\n")[0].decode("utf-8", "replace")
+        header = start_of_text(path).partition(b"\n")[0].decode("utf-8", "replace")
         return _tool_of_columns({name.strip('\r" ') for name in re.split("[,;\t]", header)})
     if suffix in JSON:
-        return _tool_of({key.decode().partition(".")[0] for key in KEY.findall(first_bytes(path))})
+        return _tool_of({key.decode().partition(".")[0] for key in KEY.findall(start_of_text(path))})
     return None
 
 

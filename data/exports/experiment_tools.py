@@ -150,6 +150,7 @@ def _trials_of_weave(content: Any, what: str) -> Sequence[Any]:
     names = {
         each.get("evaluation_call_id"): _name_of_weave(each.get("model_ref")) or each.get("display_name")
         for each in _inside(content, "summary", "evaluations") or ()
+        if isinstance(each, Mapping)
     }
     found = []
     for number, row in enumerate(_inside(content, "rows") or _listed(content, what)):

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from ..errors import AnnotationError
 from ..json_files import read_json
-from ..text_files import first_bytes, suffix_of
+from ..text_files import start_of_text, suffix_of
 from .verdicts import LARGEST, OURS, Log, Verdict, scorer_name
 
 TOOL = "inspect_ai"
@@ -37,7 +37,7 @@ def is_inspect_log(path: Path) -> bool:
     """Return whether a file is a log of inspect_ai: by its suffix ``.eval``, or by how its JSON begins."""
     if suffix_of(path) == ".eval":
         return True
-    return suffix_of(path) == ".json" and START.match(first_bytes(path, 256)) is not None
+    return suffix_of(path) == ".json" and START.match(start_of_text(path, 256)) is not None
 
 
 def read_inspect_log(path: Path) -> Log:
@@ -63,8 +63,11 @@ def read_inspect_log(path: Path) -> Log:
     verdicts: list[Verdict] = []
     left_out: Counter[str] = Counter()
     for place, sample in samples:
-        if not isinstance(sample, Mapping) or not isinstance(sample.get("id"), str | int) or "epoch" not in sample:
-            raise AnnotationError(f"{path}, {place}: a sample with an id, text or a whole number, and epoch is needed")
+        is_sample = isinstance(sample, Mapping) and isinstance(sample.get("epoch"), int)
+        if not is_sample or not isinstance(sample.get("id"), str | int):
+            raise AnnotationError(
+                f"{path}, {place}: a sample with an id, text or a whole number, and epoch, a whole number, is needed"
+            )
         where = f"{path.name}, sample {sample['id']!r}, epoch {sample['epoch']}"
         scores = sample.get("scores") or {}
         if not isinstance(scores, Mapping) or not all(isinstance(score, Mapping) for score in scores.values()):

@@ -13,7 +13,7 @@ from ..errors import AnnotationError
 from ..frames import read_text_table
 from ..json_files import JSON, read_json
 from ..nested import parsed_cells
-from ..text_files import first_bytes, suffix_of
+from ..text_files import start_of_text, suffix_of
 from .opening import TEXT, as_records
 from .verdicts import LARGEST, Log, Verdict
 
@@ -39,7 +39,7 @@ def is_langfuse_log(path: Path) -> bool:
     suffix = suffix_of(path)
     if suffix not in (*TEXT, *JSON):
         return False
-    start = first_bytes(path)
+    start = start_of_text(path)
     if suffix in TEXT:
         header = start.partition(b"\n")[0].decode("utf-8", "replace")
         names = {plain(name) for name in re.split("[,;\t]", header)}

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import AnnotationError
 from ..json_files import numbered_lines, read_json
-from ..text_files import first_bytes
+from ..text_files import start_of_text
 from .verdicts import LARGEST, Log, Verdict, scorer_name
 
 TOOL = "OpenAI evals"
@@ -21,7 +21,7 @@ INVALID = "__invalid__"  # a judge's choice that could not be parsed
 
 def is_openai_log(path: Path) -> bool:
     """Return whether a file is a log of OpenAI's evals, by its first line, or has a run's items of the API."""
-    start = first_bytes(path)
+    start = start_of_text(path)
     return START.match(start) is not None or ITEMS.search(start) is not None
 
 
@@ -35,7 +35,7 @@ def read_openai_log(path: Path) -> Log:
     Raises:
         AnnotationError: a line is no JSON, or no event, or an item lacks what is needed.
     """
-    if START.match(first_bytes(path)) is None:
+    if START.match(start_of_text(path)) is None:
         return _of_items(path)
     spec: Mapping[str, Any] = {}
     verdicts: list[Verdict] = []

@@ -13,7 +13,7 @@ from ..columns import row_number
 from ..errors import AnnotationError
 from ..frames import read_text_table
 from ..json_files import LINES, first_record, read_json
-from ..text_files import first_bytes, read_header, suffix_of
+from ..text_files import read_header, start_of_text, suffix_of
 from .verdicts import LARGEST, Log, Verdict, scorer_name
 
 TOOL = "promptfoo"
@@ -40,11 +40,11 @@ ERROR = 2  # `failureReason` where the model or a scorer failed
 def is_promptfoo_log(path: Path) -> bool:
     """Return whether a file has results of promptfoo, by how its JSON begins, by its first line, or by its header."""
     if suffix_of(path) == ".csv":
-        start = first_bytes(path)
+        start = start_of_text(path)
         return all(part in start for part in OF_TABLE)
     if suffix_of(path) in LINES:
         return first_record(path).keys() >= OF_LINE
-    return suffix_of(path) == ".json" and START.match(first_bytes(path, 512)) is not None
+    return suffix_of(path) == ".json" and START.match(start_of_text(path, 512)) is not None
 
 
 def read_promptfoo_log(path: Path) -> Log:
@@ -66,8 +66,7 @@ def read_promptfoo_log(path: Path) -> Log:
     left_out: Counter[str] = Counter()
     samples: dict[str, Any] = {}
     answers: Counter[tuple[Any, str]] = Counter()
-    columns = ((_provider(row), int(row.get("promptIdx") or 0)) for row in rows if isinstance(row, Mapping))
-    prompts = _prompts(columns)
+    prompts = _prompts((_provider(row), _prompt_number(row)) for row in rows if isinstance(row, Mapping))
     for number, row in enumerate(rows):
         place = f"{path.name}, results[{number}]"
         if not isinstance(row, Mapping) or not isinstance(row.get("provider"), Mapping):
@@ -75,7 +74,7 @@ def read_promptfoo_log(path: Path) -> Log:
         sample = samples.setdefault(_test(row), row.get("testIdx", len(samples)))
         prompt = row.get("prompt")
         label = prompt.get("label") if isinstance(prompt, Mapping) else None
-        model = _model(_provider(row), label, int(row.get("promptIdx") or 0), prompts)
+        model = _model(_provider(row), label, _prompt_number(row), prompts)
         answers[sample, model] += 1
         grading = row.get("gradingResult")
         components = grading.get("componentResults") if isinstance(grading, Mapping) else None
@@ -90,7 +89,8 @@ def read_promptfoo_log(path: Path) -> Log:
             name = scorer_name(str(assertion.get("metric") or assertion.get("type")), _grader(assertion))
             names[name] += 1
             name = name if names[name] == 1 else f"{name} {names[name]}"
-            failed = (each.get("metadata") or {}).get("graderError") is True
+            metadata = each.get("metadata")
+            failed = isinstance(metadata, Mapping) and metadata.get("graderError") is True
             common: dict[str, Any] = {"suite": suite, "sample": sample, "epoch": answers[sample, model], "model": model}
             common |= {"place": f"{place}, scorer {name!r}", "scorer": name}
             common |= {"uuid": f"{row['id']} {name}" if row.get("id") else None}
@@ -128,6 +128,11 @@ def _test(row: Mapping[str, Any]) -> str:
 def _provider(row: Mapping[str, Any]) -> str:
     provider = row.get("provider")
     return str(provider.get("label") or provider.get("id")) if isinstance(provider, Mapping) else ""
+
+
+def _prompt_number(row: Mapping[str, Any]) -> int:
+    number = row.get("promptIdx")
+    return number if isinstance(number, int) else 0
 
 
 def _prompts(columns: Iterable[tuple[str, int]]) -> dict[str, list[int]]:

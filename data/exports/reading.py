@@ -408,7 +408,8 @@ def _from_path(path: Path, asked: Asked) -> tuple[Annotations, str]:
 def _from_files(files: list[Path], path: Path, asked: Asked) -> tuple[Annotations, str]:
     """Read logs of evaluations, tables with equal columns, or the JSON files of an export; `path` names them."""
     if logs := [file for file in files if is_log(file)]:
-        others = sum(not is_beside(file) for file in files) - len(logs)
+        known = set(logs)
+        others = [file for file in files if file not in known and not is_beside(file)]
         return _of_logs(logs, path, asked, others)
     _refuse_of_logs(path, asked.options)
     if not are_tables(files):
@@ -826,7 +827,7 @@ def _of_held(held: Held, asked: Asked, options: Mapping[str, Any] | None = None)
     return Annotations(**fields), held.said
 
 
-def _of_logs(logs: list[Path], path: Path, asked: Asked, others: int = 0) -> tuple[Annotations, str]:
+def _of_logs(logs: list[Path], path: Path, asked: Asked, others: Sequence[Path] = ()) -> tuple[Annotations, str]:
     """Read logs of evaluations, where `tasks` and `workers` may say what these are."""
     said, options = _said_of_logs(asked)
     return _of_held(read_logs(logs, str(path), asked.question, others=others, **said), asked, options)

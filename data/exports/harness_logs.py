@@ -33,6 +33,14 @@ def is_beside(path: Path) -> bool:
     return RESULTS.fullmatch(path.name) is not None
 
 
+def means_alone(path: Path) -> AnnotationError:
+    """Make the error for results without samples."""
+    return AnnotationError(
+        f"{path} has results of {TOOL}, which are means over samples; evaluate with --log_samples, and give the folder "
+        "with samples_<task>_<date>.jsonl in it"
+    )
+
+
 def read_harness_log(path: Path) -> Log:
     """Return the verdicts of a task's samples: of each metric and filter as a scorer.
 

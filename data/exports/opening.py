@@ -129,6 +129,12 @@ def are_tables(files: list[Path]) -> bool:
     return len(files) > 0 and all(suffix_of(file) in TABLES for file in files)
 
 
+def tables_beside(files: list[Path]) -> list[Path]:
+    """Return the tables in CSV, TSV or Parquet where there are others beside them, such as notes; none where not."""
+    found = [file for file in files if suffix_of(file) in TABLES]
+    return found if len(found) < len(files) else []
+
+
 def table_of_files(files: list[Path], separator: str | None, encoding: str | None) -> tuple[list[pd.DataFrame], Where]:
     """Return the tables of several files with equal columns, and what says where a row of all of them is.
 
@@ -212,11 +218,12 @@ def records_of_files(files: list[Path], what: str, encoding: str | None) -> list
     Raises:
         AnnotationError: there are none, or one is no list of records, or has none.
     """
-    files = [file for file in files if suffix_of(file) in JSON]
+    if not files:
+        raise AnnotationError(f"{what} has no files; logs, tables or an export are to be there")
+    unread, files = files, [file for file in files if suffix_of(file) in JSON]
     if not files:
         raise AnnotationError(
-            f"{what} has no .jsonl or .json files; several .csv, .tsv or .parquet files, and no others beside them, "
-            "are read as one table"
+            f"{what} has neither .jsonl, .json, .csv, .tsv nor .parquet files: {listing([f.name for f in unread], 3)}"
         )
     found = []
     for file in files:

@@ -27,7 +27,7 @@ from ..excel import EXCEL, read_excel
 from ..frames import is_frame, read_parquet_table, read_text_table, row_and_line
 from ..id_text import listing
 from ..ids import Ids
-from ..json_files import LINES, read_json
+from ..json_files import JSON, LINES, read_json
 from ..kinds import listed_classes
 from ..long import LongColumns, csv_fields, long_fields, refuse_fractions
 from ..nested import (
@@ -51,7 +51,7 @@ from .counted_votes import Records, are_counts, counted_table, field_of_counts, 
 from .eval_logs import held_of, is_log, read_logs
 from .experiment_records import experiment_in, experiment_in_table
 from .gathered import Held
-from .harness_logs import is_beside
+from .harness_logs import is_beside, means_alone
 from .json_tools import criteria_table, read_mapping, read_records
 from .judged_pairs import JudgedPairs, are_judged_pairs, pairs_judged
 from .known_columns import (
@@ -87,6 +87,7 @@ from .opening import (
     table_of,
     table_of_files,
     table_of_json,
+    tables_beside,
     unpacked,
     workers_of_files,
 )
@@ -116,6 +117,7 @@ ACCEPTED = "CSV or TSV, Parquet, Excel, JSON, JSON Lines, and what annotation to
 
 
 MARKUP = (b"<?xml", b"<!doctype", b"<html")
+PDF = b"%PDF"
 
 
 @dataclass(frozen=True)
@@ -387,6 +389,10 @@ def _from_path(path: Path, asked: Asked) -> tuple[Annotations, str]:
         raise AnnotationError(f"{path}: the file is empty; there is to be {ACCEPTED}")
     if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:9].lower().startswith(MARKUP):
         raise AnnotationError(f"{path} is XML or a page of HTML, and no table; there is to be {ACCEPTED}")
+    if start.startswith(PDF):
+        raise AnnotationError(f"{path} is a PDF, and no table; there is to be {ACCEPTED}")
+    if is_beside(path):
+        raise means_alone(path)
     if is_log(path):
         return _of_logs([path], path, asked)
     _refuse_of_logs(path, asked.options)
@@ -412,6 +418,11 @@ def _from_files(files: list[Path], path: Path, asked: Asked) -> tuple[Annotation
         others = [file for file in files if file not in known and not is_beside(file)]
         return _of_logs(logs, path, asked, others)
     _refuse_of_logs(path, asked.options)
+    if files and all(map(is_beside, files)):
+        raise means_alone(path)
+    if (tables := tables_beside(files)) and not any(suffix_of(file) in JSON for file in files):
+        annotations, said = _from_files(tables, path, asked)
+        return annotations, (said or str(path)) + files_left_out(files, tables)
     if not are_tables(files):
         records = records_of_files(files, str(path), asked.encoding)
         if _may_be_judged(asked):

@@ -134,3 +134,31 @@ def test_a_log_without_rows_has_no_score(tmp_path):
     (tmp_path / "table.csv").write_text(f"{header}\n")
     with pytest.raises(AnnotationError, match=r"table\.csv: .*there is no score; evaluate with a scorer$"):
         cp.read(tmp_path / "table.csv")
+
+
+def test_tables_beside_notes_are_read_and_the_notes_named(tmp_path, capsys):
+    for name in ("ann", "bob"):
+        (tmp_path / f"{name}.csv").write_text("task,label\n1,x\n2,y\n3,x\n")
+    (tmp_path / "README.md").write_text("notes")
+    assert set(cp.read(tmp_path).workers) == {"ann", "bob"}
+    assert "1 other file left out: 'README.md'" in capsys.readouterr().err
+
+
+def test_means_of_the_harness_without_samples_are_refused_with_the_option_that_keeps_these(tmp_path):
+    path = next((HERE / "experiments/harness/org__small").glob("results*"))
+    with pytest.raises(AnnotationError, match=r"results_.*\.json has results of lm-.*means.*--log_samples"):
+        cp.read(path)
+    shutil.copy(path, tmp_path)
+    with pytest.raises(AnnotationError, match="--log_samples"):
+        cp.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"%PDF-1.4 \xff", "paper.pdf is a PDF"), (None, "has no files"), (b"notes", r"has neither .*: 'paper\.pdf'")],
+)
+def test_a_folder_or_a_file_with_nothing_to_read_says_what_it_has(content, message, tmp_path):
+    if content is not None:
+        (tmp_path / "paper.pdf").write_bytes(content)
+    with pytest.raises(AnnotationError, match=message):
+        cp.read(tmp_path / "paper.pdf" if "is a PDF" in message else tmp_path)

@@ -42,10 +42,14 @@ PRIORS = ("Prevalence", "SmoothPrevalence", "CorrelatedQuestions", "BradleyTerry
 
 TEXT = (".csv", ".tsv", ".txt")  # suffixes of files that have a header
 STANDARD_INPUT = "-"
-LOGS = "of inspect_ai, lm-evaluation-harness, promptfoo, OpenAI evals, deepeval, langfuse, Braintrust, Weave or Phoenix"
+LOGS = (
+    "of inspect_ai, lm-evaluation-harness, promptfoo, OpenAI evals, deepeval, langfuse, Braintrust, Weave, Phoenix or "
+    "LangSmith"
+)
+IN_FOLDERS = ("*.parquet", "*.json*", "*.eval", "*.csv*", "*.tsv*")
 ACCEPTED = (
     "a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines), an export of an annotation tool, a folder of logs or of "
-    "Parquet files, or the name of a dataset is needed; crowdppl report takes the folder of a saved fit, too"
+    "tables, or the name of a dataset is needed; crowdppl report takes the folder of a saved fit, too"
 )
 
 
@@ -108,10 +112,10 @@ def check_input(request: Request, context: typer.Context | None = None, of_a_fit
             f"page.html writes the page, and crowdppl estimate {path} GOLD tells the accuracy from gold labels"
         )
     refuse_streamed(path)
-    if path.is_dir() and not any(file for kind in ("*.parquet", "*.json*", "*.eval") for file in path.rglob(kind)):
+    if path.is_dir() and not any(file for kind in IN_FOLDERS for file in path.rglob(kind)):
         raise AnnotationError(
-            f"the folder {path} has no logs of evaluations (.json, .jsonl or .eval, {LOGS}), no Parquet files, nor an "
-            f"export in JSON; {ACCEPTED}"
+            f"the folder {path} has no logs of evaluations (.json, .jsonl, .csv or .eval, {LOGS}), no tables (CSV, TSV "
+            f"or Parquet), nor an export in JSON; {ACCEPTED}"
         )
     if request.is_several or path.is_dir():
         return  # the footers of Parquet files say the rest
@@ -123,7 +127,8 @@ def check_input(request: Request, context: typer.Context | None = None, of_a_fit
         return
     if suffix in TEXT:
         try:
-            header = read_header(path, separator(request), request.encoding)
+            # What reads the file refuses names that stand twice, but for tables that a tool writes so.
+            header = read_header(path, separator(request), request.encoding, may_repeat=True)
         except OSError as error:
             raise _unreadable(path, error) from error
         columns = request.named_columns

@@ -85,7 +85,7 @@ def start_of_text(path: str | Path, size: int = START) -> bytes:
         try:
             codecs.getincrementaldecoder("utf-8")().decode(start)  # of which the last character may be cut
         except UnicodeDecodeError:
-            encoding = encoding_of(path)
+            encoding = LATIN  # in which the names of fields are as in the older encoding that it is
     return start if encoding is None else start.decode(encoding, errors="ignore").encode()
 
 

@@ -554,6 +554,15 @@ def test_labels_are_written_for_other_tools(tmp_path, out, tool, name):
     assert "did you mean 'argilla'" in refused("fit", path, "--to", "argila", "--out", tmp_path / "other")
 
 
+@pytest.mark.parametrize("source", ["promptfoo/results.csv", "langsmith"])
+def test_logs_in_csv_are_read_as_a_file_or_a_folder(source):
+    """A table of promptfoo has names of columns twice, and a folder of tables no .json or .eval file."""
+    path = Path(__file__).parents[1] / "data" / "exports" / "experiments" / source
+    done = crowdppl("agreement", path)
+    assert done.exit_code == 0, done.output
+    assert f"1 log of {'promptfoo' if 'promptfoo' in source else 'LangSmith'}" in done.stderr
+
+
 def test_labels_of_evaluation_logs_are_written_back_beside_the_scores(tmp_path, out):
     logs = Path(__file__).parents[1] / "data" / "exports" / "logs" / "inspect"
     done = crowdppl("fit", logs, "--to", "inspect", "--to", "jsonl", "--story", "one_coin", "--out", out)

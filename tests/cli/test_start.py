@@ -46,9 +46,9 @@ def modules_after(folder, *arguments):
             "there is no file judged.tsv; a table (CSV, TSV, Excel, Parquet, JSON, JSON Lines), an export",
         ),
         (
-            ["fit", ".", "-o", "out"],
+            ["fit", "none", "-o", "out"],
             2,
-            "has no logs of evaluations (.json, .jsonl or .eval, of inspect_ai, lm-evaluation",
+            "has no logs of evaluations (.json, .jsonl, .csv or .eval, of inspect_ai, lm-evaluation",
         ),
         (["fit", "a.csv", "--worker", "rater", "-o", "out"], 2, "no column 'rater'"),
         (["fit", "a.csv", "--label", "lable", "-o", "out"], 2, "Did you mean --label 'label'?"),
@@ -59,11 +59,12 @@ def modules_after(folder, *arguments):
 )
 def test_help_and_early_refusals_need_neither_jax_nor_pandas(tmp_path, arguments, status, said):
     (tmp_path / "a.csv").write_text(ROWS)
+    (tmp_path / "none").mkdir()
     got, stderr, modules = modules_after(tmp_path, *arguments)
     assert got == status, stderr
     assert said in stderr
     assert not modules & LARGE
-    assert os.listdir(tmp_path) == ["a.csv"]
+    assert set(os.listdir(tmp_path)) == {"a.csv", "none"}
 
 
 def on_a_terminal(folder, *arguments):

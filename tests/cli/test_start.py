@@ -138,5 +138,5 @@ def test_a_folder_of_nothing_but_eval_files_is_one_of_logs(tmp_path):
     (tmp_path / "log.eval").write_bytes(b"")
     check_input(Request(file=str(tmp_path)))
     (tmp_path / "log.eval").rename(tmp_path / "log.txt")
-    with pytest.raises(AnnotationError, match=r"no logs of evaluations \(\.json, \.jsonl or \.eval"):
+    with pytest.raises(AnnotationError, match=r"no logs of evaluations \(\.json, \.jsonl, \.csv or \.eval"):
         check_input(Request(file=str(tmp_path)))

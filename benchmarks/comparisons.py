@@ -111,6 +111,7 @@ def main(
     methods = ("em", "svi", "nuts")
     report.table("Coverage of 90 % intervals of scores", [coverage(method, simulations) for method in methods])
     report.table("pairs_pandalm and pairs_music", real())
+    report.table("pairs_pandalm: how often each judge is right, no gold label in view", of_judges())
     report.table(
         f"Scores of 8 items by 3 judges who draw each preference from them, with 5 % ties; mean of {draws} crowds",
         preferring(draws),
@@ -257,6 +258,17 @@ def real() -> list[dict[str, object]]:
             }
         found.append(row)
     return found
+
+
+def of_judges(name: str = "pairs_pandalm") -> list[dict[str, object]]:
+    """The accuracy of each judge, by dawid_skene and by auto."""
+    frame = pd.read_csv(Path(data_folder(), name, "comparisons.csv"), dtype={"worker": str, "task": str})
+    annotations = cp.Annotations.from_comparisons(frame, classes=["left", "right", "tie"], abstain=["abstain"])
+    by_fit = {
+        f"{story}, {method}": cp.fit(story, annotations, method=method, progress=False).workers["accuracy"]
+        for story, method in (("dawid_skene", "em"), ("dawid_skene", "nuts"), ("auto", "em"))
+    }
+    return pd.DataFrame(by_fit).reset_index(names="judge").to_dict("records")
 
 
 def scores_by(method: str, frame: pd.DataFrame) -> pd.Series:

@@ -185,8 +185,11 @@ def _verdicts(
     if not asides & set(named):
         verdicts = [verdict for verdict in verdicts if not verdict.aside]
         notes = notes + [f"question={name!r} reads the {name}s" for name in sorted(map(str, asides))]
-    verdicts = [replace(v, key=v.scorer) if v.key is None and v.scorer in named else v for v in verdicts]
     scales = scales_of(verdicts)
+    scorers = set(named) - {question_of(verdict, scales) for verdict in verdicts}  # who are asked for by their names
+    if scorers & {verdict.scorer for verdict in verdicts}:
+        verdicts = [replace(v, key=v.scorer) if v.key is None and v.scorer in scorers else v for v in verdicts]
+        scales = scales_of(verdicts)
     chosen = chosen_questions(question, verdicts, scales, what)
     kept = [verdict for verdict in verdicts if question_of(verdict, scales) in chosen]
     several_models = len({verdict.model for verdict in kept}) > 1
@@ -230,7 +233,7 @@ def _verdicts(
     if no_answers:
         said += [f"{NO_ANSWER}, no answer by the model, is I {_times(no_answers)} (abstain='N' makes it an abstention)"]
     if len(chosen) == 1:
-        _warn_of_ranges(frame, what)
+        _warn_of_ranges(frame.assign(scorer=[verdict.scorer for verdict in kept]), what)
     if finds_out:
         _warn_of_epochs(frame.assign(epoch=[verdict.epoch for verdict in kept]), what)
     return _held(
@@ -241,11 +244,11 @@ def _verdicts(
 def _warn_of_ranges(frame: pd.DataFrame, what: str) -> None:
     """Warn where a scorer's greatest score is at most half of another's, as where one has 5 steps and the other 10."""
     scores = frame[[isinstance(label, int | float) for label in frame["label"]]]
-    by_worker = scores.groupby("worker", sort=False)["label"].agg(["min", "max", "size"])
-    by_worker = by_worker[by_worker["size"] >= ENOUGH]
-    if len(by_worker) < 2 or by_worker["max"].max() < max(2 * by_worker["max"].min(), 3):
+    by_scorer = scores.groupby("scorer", sort=False)["label"].agg(["min", "max", "size"])
+    by_scorer = by_scorer[by_scorer["size"] >= ENOUGH]
+    if len(by_scorer) < 2 or by_scorer["max"].max() < max(2 * by_scorer["max"].min(), 3):
         return
-    least, most = (by_worker.loc[by_worker["max"].astype(float).agg(of)] for of in ("idxmin", "idxmax"))
+    least, most = (by_scorer.loc[by_scorer["max"].astype(float).agg(of)] for of in ("idxmin", "idxmax"))
     warn(
         f"{what}: {least.name!r} gives {least['min']} to {least['max']} and {most.name!r} {most['min']} to "
         f"{most['max']}, and they are read as scores of one scale; where each has its own, question={[least.name]!r} "

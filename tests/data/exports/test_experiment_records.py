@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import warnings
 from pathlib import Path
 
 import pytest
@@ -248,6 +249,20 @@ def test_evaluators_of_scores_of_two_ranges_are_warned_of_and_each_can_be_a_ques
         both = cp.read(path, question=["helpful", "style"], tell=False)
     codes, kind = both.question_classes("helpful")
     assert ([both.classes[int(code)] for code in codes], kind.in_order) == ([1, 2, 3, 4, 5], True)
+
+
+def test_a_scorer_that_is_called_as_a_kind_of_values_is_not_taken_for_it(tmp_path):
+    path = evaluated(tmp_path / "run.json", score=["no", "yes"], helpful=[1, 3, 5, 4, 2])
+    assert list(cp.read(path, question="score", tell=False).workers) == ["helpful"]
+
+
+def test_a_model_that_is_scored_low_is_no_scorer_of_another_scale(tmp_path):
+    for name, scores in (("weak", [1, 2]), ("good", [8, 10])):
+        rows = [phoenix(n, ("judge", None, scores[n % 2], None)) for n in range(40)]
+        write(tmp_path / f"{name}.json", rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert set(cp.read(tmp_path, tasks="sample", tell=False).workers) == {"weak: judge", "good: judge"}
 
 
 def test_an_answer_that_failed_is_no_task_whatever_evaluators_gave_to_it(tmp_path, capsys):

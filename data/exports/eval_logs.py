@@ -186,9 +186,9 @@ def _verdicts(
         verdicts = [verdict for verdict in verdicts if not verdict.aside]
         notes = notes + [f"question={name!r} reads the {name}s" for name in sorted(map(str, asides))]
     scales = scales_of(verdicts)
-    scorers = set(named) - {question_of(verdict, scales) for verdict in verdicts}  # who are asked for by their names
-    if scorers & {verdict.scorer for verdict in verdicts}:
-        verdicts = [replace(v, key=v.scorer) if v.key is None and v.scorer in scorers else v for v in verdicts]
+    by_name = set(named) - {question_of(verdict, scales) for verdict in verdicts}  # scorers that are asked for
+    if by_name & {verdict.scorer for verdict in verdicts}:
+        verdicts = [replace(v, key=v.scorer) if v.key is None and v.scorer in by_name else v for v in verdicts]
         scales = scales_of(verdicts)
     chosen = chosen_questions(question, verdicts, scales, what)
     kept = [verdict for verdict in verdicts if question_of(verdict, scales) in chosen]

@@ -143,6 +143,15 @@ def _forget() -> Iterator[None]:
     _give_memory_back()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _same_programs() -> Iterator[None]:
+    """No file leaves the package's own cache of programs on: all that is fitted later would be compiled anew."""
+    yield
+    ready_programs = sys.modules.get("crowdppl.inference.densities.ready_programs")
+    assert ready_programs is None or ready_programs.folder_in_use() is None
+    assert jax.config.jax_compilation_cache_dir == os.environ["JAX_COMPILATION_CACHE_DIR"]
+
+
 def pytest_runtest_teardown() -> None:
     """Files of many programs give memory back on the way, and forget programs where that is not enough."""
     if _n_bytes() > LARGE:

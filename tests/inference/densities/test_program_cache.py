@@ -115,6 +115,7 @@ def fresh(monkeypatch):
     for name, value in zip(names, (None, -1, 1.0), strict=True):
         jax.config.update(name, value)
     monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(ready_programs, "_looked", {})
     ready_programs._turned_on.cache_clear()
     yield monkeypatch
     ready_programs._turned_on.cache_clear()
@@ -177,7 +178,6 @@ def test_writes_that_fail_later_change_no_result_and_say_nothing(tmp_path):
 
 def test_programs_not_used_for_longest_go_where_all_are_too_many(fresh, tmp_path):
     fresh.setenv(VARIABLE, str(tmp_path))
-    fresh.setattr(ready_programs, "_looked", {})
     fresh.setattr(ready_programs.bound, "__defaults__", (1000,))
     for age in range(12):
         path = tmp_path / f"jit_{age}-cache"

@@ -44,28 +44,37 @@ MAPS = Path("/proc/self/maps")
 LARGE = 4 * 2**30  # bytes of a process, of which the compiler's are the most
 MUCH, MANY = 2 * 2**30, 12_000  # bytes and memory maps of a process that forgets after a file
 HEAVIEST = (
-    "test_readme.py",
-    "test_numpyro.py",
-    "test_commands.py",
-    "test_at_size.py",
-    "test_every_story.py",
-    "test_every_option.py",
-    "test_own_story.py",
     "test_program.py",
-    "test_streaming.py",
+    "test_every_story.py",
+    "test_pyro.py",
+    "test_every_option.py",
+    "test_copies.py",
+    "test_readme.py",
     "test_abstentions.py",
-    "test_further_stories.py",
+    "test_numpyro.py",
+    "test_sweeps.py",
+    "test_page.py",
+    "test_of_agreement.py",
+    "test_at_size.py",
+    "test_squarem.py",
+    "test_saved_folder.py",
+    "test_results.py",
     "test_conal.py",
+    "test_training.py",
+    "test_commands.py",
+    "test_own_story.py",
+    "test_streaming.py",
     "test_classifier_engines.py",
+    "test_published_settings.py",
+    "test_further_stories.py",
     "test_confusion_from_features.py",
     "test_nuts.py",
     "test_task_difficulty.py",
     "test_shared_error.py",
-    "test_published_settings.py",
     "test_killed_fits.py",
     "test_devices.py",
 )
-"""Files of a minute and more, the longest first: begun last, one would run on when all others are done."""
+"""Files that take long here or in the long suite, the longest first: one begun last would run on when all are done."""
 
 
 LONG = Path(__file__).with_name("long_tests.txt")

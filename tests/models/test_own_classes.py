@@ -14,7 +14,7 @@ from crowdppl import StoryError
 from crowdppl.data.kinds import NOMINAL
 from crowdppl.inference.densities.enumerated import density
 from crowdppl.inference.densities.model import Model
-from crowdppl.inference.densities.sites import starting_point
+from crowdppl.inference.densities.sites import compiled_start
 from crowdppl.models import STORIES
 from crowdppl.models.parts.order_of_questions import order_of_classes
 from crowdppl.models.parts.shared_error import LEVELS
@@ -46,7 +46,7 @@ def at_random(model: Model, annotations: cp.Annotations, seed: int = 0) -> dict:
         rows = value.ndim and np.allclose(value.sum(-1), 1) and (value >= 0).all()
         return rng.dirichlet(np.ones(value.shape[-1]), value.shape[:-1]) if rows else rng.normal(size=value.shape) / 2
 
-    return {name: drawn(value) for name, value in starting_point(model, annotations, jax.random.key(0)).items()}
+    return {name: drawn(value) for name, value in compiled_start(model, annotations, jax.random.key(0)).items()}
 
 
 def enumerated(annotations: cp.Annotations, prior: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ def parameters_of(model, annotations, seed=0):
     import jax
 
     rng = np.random.default_rng(seed)
-    start = starting_point(model, annotations, jax.random.key(0))
+    start = jax.eval_shape(lambda: starting_point(model, annotations, jax.random.key(0)))
     return {name: rng.dirichlet(np.ones(value.shape[-1]), value.shape[:-1]) for name, value in start.items()}
 
 

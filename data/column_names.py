@@ -50,6 +50,9 @@ CONTENT = ("text", "sentence", "image", "document", "question", "input", "prompt
 CODED = ("label", "class", "category", "choice", "value", "option", "verdict", "klasse", "kategorie", "classe", "clase")
 """Names of labels, as :func:`stem` has them, that may be numbered: "label_id"; "answer_id" may be what is judged."""
 
+JUDGED = ("answer", "response", "output", "antwort", "reponse", "respuesta")
+"""Names of labels, as :func:`stem` has them, that may be those of what is judged instead."""
+
 JUDGES = ("judge", "judgemodel", "evaluator", "evaluatormodel", "grader", "gradermodel")
 """Names of workers, as :func:`stem` has them, beside which a column "model" names what they judge."""
 
@@ -176,7 +179,8 @@ def one_column(
     """
     if not found:
         raise missing_column(role, role, columns, what, taken=taken)
-    return _only(found, what, f"may all name the {role}s; say {role}={found[0]!r}")
+    likely = next((name for name in found if stem(name) not in JUDGED), found[0])
+    return _only(found, what, f"may all name the {role}s; say {role}={likely!r}")
 
 
 def _only(found: Sequence[str], what: str, mend: str) -> str:

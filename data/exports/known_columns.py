@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..column_names import (
@@ -12,6 +13,7 @@ from ..column_names import (
     CODED,
     CONTENT,
     COUNTS,
+    JUDGED,
     NAMES,
     SYSTEMS,
     columns_of_task,
@@ -100,6 +102,10 @@ def find_roles(
         if asked is not None and asked not in names:
             raise missing_column(asked, role, listed, what)
         found[role] = asked
+    guessed = []
+    if table is not None and (judged := _judged_column(table[names], found)) is not None:
+        found["task"] = judged
+        guessed = ["task"]
     free = [name for name in names if name not in found.values()]
     unknown = [role for role in NEEDED if role not in found and role not in names and not named_for(role, free)]
     taken = [found.get(role) or (role if role in names else next(iter(named_for(role, free)), None)) for role in ROLES]
@@ -129,7 +135,6 @@ def find_roles(
         raise AnnotationError(f"{lacking}{wide}")
     if wide:
         raise AnnotationError(f"{missing_column('label', 'label', names, what, taken=names)}{wide}")
-    guessed = []
     empty = set() if table is None else {name for name in names if table[name].isna().all()}
     for role in ROLES:
         if role in found:
@@ -147,6 +152,32 @@ def find_roles(
         lacking = missing_column("label", "label", listed, what, taken=[roles.task, roles.worker, roles.label])
         raise AnnotationError(f"{lacking} Where the labels are in {roles.label!r}: label={roles.label!r}.")
     return roles
+
+
+def _judged_column(table: pd.DataFrame, found: Mapping[str, str | None]) -> str | None:
+    """Return the column of answers that workers judge, where no other names tasks; None without one.
+
+    It is named as labels may be, beside another that is. Most of its values have several workers, and each worker has
+    one row for a value, question and system. Where there are questions, they are fewer than the values, most of which
+    have most of them.
+    """
+    free = [str(name) for name in table.columns if name not in found.values()]
+    workers = [found["worker"]] if found.get("worker") else named_for("worker", free)
+    questions = [name for name in free if names_questions(name)]
+    others = [name for name in named_for("task", free) if name not in questions]
+    labels = [*named_for("label", free), *filter(None, [found.get("label")])]
+    if "task" in found or others or len(workers) != 1 or len(labels) < 2:
+        return None
+    systems = [name for name in free if name not in workers and SYSTEMS.fullmatch(stem(name))]
+    for name in labels:
+        if stem(name) in JUDGED and name in free:
+            known = table[[name, *workers, *questions, *systems]].dropna().astype(str)
+            each, sizes = known.groupby(name)[[*workers, *questions]].nunique(), known.nunique()
+            most = [each[workers[0]] > 1, *(each[one] > sizes[one] / 2 for one in questions)]
+            is_asked = all(1 < sizes[one] < sizes[name] for one in questions)
+            if is_asked and not known.duplicated().any() and all(np.mean(of_most) > 0.5 for of_most in most):
+                return name
+    return None
 
 
 def _are_marks(table: pd.DataFrame) -> bool:

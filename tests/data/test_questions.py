@@ -363,3 +363,26 @@ def test_a_column_of_questions_that_is_not_used_is_named_with_the_argument():
         warnings.simplefilter("error")
         cp.Annotations.from_frame(rows, question="question")
         cp.Annotations.from_frame(rows.assign(task=rows["task"] + rows["question"]))  # of one question each
+
+
+@pytest.mark.parametrize("task", ["answer", "response", "output"])
+@pytest.mark.parametrize("question", ["question", "criterion", None])
+def test_answers_that_judges_score_are_the_tasks_where_no_column_is_called_so(task, question, capsys):
+    """The message asked for the column of scores as tasks, or of answers as labels, and its command was followed."""
+    questions = ["helpful", "safe"] if question else ["helpful"]
+    rows = [(f"a{i}", f"j{j}", q, (i + j) % 5 + 1) for i in range(12) for j in range(3) for q in questions]
+    table = pd.DataFrame(rows, columns=[task, "judge", question or "left out", "score"])
+    annotations = cp.read(table, ordered=True)
+    assert f"task {task!r}, " in capsys.readouterr().err
+    assert annotations.n_tasks == 12 * len(questions)
+    assert list(annotations.questions) == (questions if question else [])
+
+
+@pytest.mark.parametrize("answers", [["Paris", "Rome"], [f"city {i}" for i in range(20)]])
+def test_answers_to_other_questions_are_no_tasks_and_scores_are_asked_for_as_labels(answers):
+    """Each answer is to a question of its own, or to some that others are to as well."""
+    rows = [(f"q{i}", answers[i % len(answers)], f"j{j}", (i + j) % 5 + 1) for i in range(20) for j in range(3)]
+    table = pd.DataFrame(rows, columns=["question", "answer", "judge", "score"])
+    with pytest.raises(cp.AnnotationError, match="'answer' and 'score' may all name the labels; say label='score'"):
+        cp.read(table, tell=False)
+    assert cp.read(table, label="score", tell=False).n_tasks == 20

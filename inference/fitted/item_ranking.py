@@ -45,8 +45,8 @@ def item_ranking(fit: Posterior, interval: float = INTERVAL) -> pd.DataFrame:
     Returns:
         By item: score, score_low, score_high; rank, from 1 for the best, rank_low, rank_high; p_best, the probability
         of the highest score; n_comparisons, how many annotations that are no abstentions compared it. Where there are
-        several parts also part, from 1 for the one with the most items, within which the items are ranked: part by
-        part.
+        several parts also part, before the others, from 1 for the one with the most items, within which the items are
+        ranked: part by part.
 
     Raises:
         AnnotationError: the annotations are no comparisons, or the fit gives items no scores.
@@ -71,7 +71,7 @@ def item_ranking(fit: Posterior, interval: float = INTERVAL) -> pd.DataFrame:
         "n_comparisons": _n_comparisons(fit.annotations),
     }
     if part.max(initial=0):
-        columns["part"] = part + 1
+        columns = {"part": part + 1, **columns}
     return pd.DataFrame(columns, fit.annotations.items.to_index("item")).iloc[_order(score, part)]
 
 

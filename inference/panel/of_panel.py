@@ -327,7 +327,7 @@ class Panel:
         ]
         return (
             f"{count_text(len(biased), 'judge')} of {len(self.judges)} name an item for its side: position bias is "
-            f"{listing(each, NAMED, str)}, from -1 for always the right one to 1 for always the left one."
+            f"{listing(each, NAMED, str)}, from -1 for always what is at the right to 1 for always what is at the left."
         )
 
     def _of_labels(self) -> str:
@@ -363,14 +363,23 @@ class Panel:
 
 
 def _of_items(ranking: pd.DataFrame) -> str:
-    """Return the best item; of several parts that no comparison connects, the best of the largest one."""
-    part = ranking if "part" not in ranking else ranking[ranking["part"] == 1]
-    best = part.iloc[0]
+    """Return the best item; of several parts that no comparison connects, the best of the first ones."""
+    if "part" not in ranking:
+        return f"Of {count_text(len(ranking), 'item')} the best is {_of_best(ranking)}, with probability " + (
+            f"{ranking['p_best'].iloc[0]:.2f} that none is better."
+        )
+    parts = [part for _, part in ranking.groupby("part")]
+    each = [f"{_of_best(part)} of {count_text(len(part), 'item')}" for part in parts]
     return (
-        f"Of {count_text(len(part), 'item')}{' that comparisons connect' * (len(part) < len(ranking))} the best is "
-        f"{part.index[0]!r}, score {best['score']:.2f} ({best['score_low']:.2f} to {best['score_high']:.2f}), with "
-        f"probability {best['p_best']:.2f} that none is better."
+        f"{count_text(len(ranking), 'item')} are in {count_text(len(parts), 'part')} that no comparison joins, so that "
+        f"no data say which part is better; the best of each is {listing(each, NAMED, str)}."
     )
+
+
+def _of_best(ranking: pd.DataFrame) -> str:
+    """Return the first item of a ranking with its score."""
+    best = ranking.iloc[0]
+    return f"{ranking.index[0]!r}, score {best['score']:.2f} ({best['score_low']:.2f} to {best['score_high']:.2f})"
 
 
 def _of_group(row: pd.Series) -> str:

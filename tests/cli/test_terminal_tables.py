@@ -50,6 +50,8 @@ def test_columns_that_go_on_below_have_the_rows_names_and_a_title_again():
     assert [table.title for table in tables] == ["workers", "workers, more columns", "workers, more columns"]
     assert all(str(table.columns[0].header) == "worker" for table in tables)
     assert len(list(frame_tables(workers(), "workers", 200))) == 1
+    _, further, *_ = frame_tables(workers(), "ranking, within 2 parts", 80)
+    assert further.title == "ranking, more columns"
 
 
 def test_a_table_by_itself_says_what_a_wider_terminal_shows():

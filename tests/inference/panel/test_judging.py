@@ -243,6 +243,19 @@ def test_comparisons_have_a_ranking_and_position_bias_in_the_opening_the_page_an
     assert "position bias is" in shown
 
 
+def test_items_of_two_parts_are_named_by_part_in_the_opening_and_the_narrow_table(compared, tmp_path):
+    """Two items of rank 1 stood below each other, and the column that says why was left out."""
+    others = compared.replace({name: f"{name}-2" for name in ("gpt", "llama", "qwen", "phi")})
+    both = pd.concat([compared, others.assign(prompt="other " + others["prompt"])])
+    both.to_csv(tmp_path / "pairs.csv", index=False)
+    shown = " ".join(crowdppl("judge", tmp_path / "pairs.csv", "--story", "dawid_skene").stdout.split())
+    assert "8 items are in 2 parts that no comparison joins" in shown
+    ranking = cp.judge(cp.read(both, tell=False), story="dawid_skene").ranking
+    for part in (1, 2):
+        assert f"{ranking.index[ranking['part'] == part][0]!r}, score " in shown
+    assert " item part score " in shown.partition("Ranking")[2]
+
+
 def test_no_position_bias_is_told_under_a_story_that_cannot_have_one(compared):
     panel = cp.judge(cp.Annotations.from_comparisons(compared, prompt="prompt"), story="one_coin")
     assert not any("position" in one for one in panel.sentences)

@@ -219,7 +219,8 @@ def own_classes(
                 kinds[asking] = kind
                 scores += [asking] * of_itself
     if tell:
-        _tell(found, kinds, scores, said=bool(by_question))
+        given_of = {q: [name for code, name in enumerate(label.ids) if used[i, code]] for i, q in enumerate(asked)}
+        _tell(found, kinds, scores, given_of, said=bool(by_question))
         silent_on_order = [q for q in asked if stated[q].classes is not None and stated[q].ordered is None]
         _tell_names([q for q in silent_on_order if are_scores(found[q])], found)
     return OwnClasses(Ids(dict.fromkeys(name for question in asked for name in found[question])), found, kinds)
@@ -398,13 +399,24 @@ def _refuse_others(own: Column | None, question: Any, classes: Ids) -> None:
             )
 
 
-def _tell(found: Mapping[Any, Ids], kinds: Mapping[Any, Kind], scores: list[Any], *, said: bool) -> None:
-    """Say which classes each question has, where nobody did, and which are ordered for their numbers alone."""
+def _tell(
+    found: Mapping[Any, Ids],
+    kinds: Mapping[Any, Kind],
+    scores: list[Any],
+    given: Mapping[Any, list[Any]],
+    *,
+    said: bool,
+) -> None:
+    """Say which classes each question has, where nobody did, and which are ordered for their numbers alone.
+
+    Of a question that has labels of others as well, `given` are those that it was given.
+    """
     if not said:
-        each = [
-            f"{name!r} ({listing(classes, SHOWN)}{', in this order' * kinds[name].in_order})"
-            for name, classes in found.items()
-        ]
+        each = []
+        for name, classes in found.items():
+            alone = f", of which it was given {listing(sorted_labels(given[name]), SHOWN)} alone"
+            alone *= 0 < len(given[name]) < len(classes)
+            each.append(f"{name!r} ({listing(classes, SHOWN)}{', in this order' * kinds[name].in_order}{alone})")
         warn(
             f"questions that share no label have classes of their own: {listing(each, SHOWN, str)}; "
             "classes={question: [...]} and ordered={question: True} say it otherwise, and classes=[...] that all "
@@ -419,11 +431,10 @@ def _tell(found: Mapping[Any, Ids], kinds: Mapping[Any, Kind], scores: list[Any]
 
 def _tell_two_scales(used: np.ndarray, labels: Ids, questions: list[Any]) -> None:
     """Warn of a question of two whole numbers, such as 0 and 1, that shares one with a question of more."""
-    if not are_scores(labels):
-        return
     n_labels = (used > 0).sum(1)
     for two in np.flatnonzero((n_labels == 2) & (used.sum(1) >= OFTEN)):
-        shares = (used[:, used[two] > 0] > 0).any(1)
+        scales = [[labels[int(k)] for k in np.flatnonzero(row + used[two])] for row in used]
+        shares = (used[:, used[two] > 0] > 0).any(1) & np.array([are_scores(scale) for scale in scales])
         if (wider := np.flatnonzero(shares & (n_labels >= MORE))).size:
             own, other = (sorted_labels([labels[int(k)] for k in np.flatnonzero(used[q])]) for q in (two, wider[0]))
             warn(

@@ -117,6 +117,27 @@ def test_a_question_of_two_numbers_beside_a_scale_is_warned_of_with_what_parts_t
     assert classes_of(parted) == {"helpful": [1, 2, 3, 4, 5], "safe": [0, 1]}
 
 
+def test_two_scales_are_told_beside_questions_of_other_labels():
+    """A third question of texts gives classes to each, and both scales were one without a word of it."""
+    table = pd.DataFrame(
+        {
+            "task": np.repeat(range(10), 3),
+            "worker": [*"abc"] * 10,
+            "helpful": [1, 2, 3, 4, 5] * 6,
+            "safe": [0, 1, 1] * 10,
+            "fluent": [1, 2, 3] * 10,
+            "topic": ["law", "code"] * 15,
+        }
+    )
+    with pytest.warns(AnnotationWarning) as said:
+        cp.Annotations.from_frame(table, question=["helpful", "safe", "fluent", "topic"])
+    texts = [str(one.message) for one in said]
+    assert any("'safe' has the labels 0, 1 alone" in text and "classes={'safe': [0, 1]}" in text for text in texts)
+    (each,) = [text for text in texts if "have classes of their own" in text]
+    assert "'fluent' (0, 1, 2, 3, 4, 5, in this order, of which it was given 1, 2, 3 alone)" in each
+    assert "'topic' ('code', 'law');" in each
+
+
 def test_classes_by_question_need_questions():
     with pytest.raises(cp.AnnotationError, match=r"by question.*question="):
         cp.Annotations.from_frame(TABLE[TABLE["question"] == "safe"], classes={"safe": ["no", "yes"]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,13 @@ Those of an average's second story have ``_1`` before their suffix.
 def is_of_fit(name: str) -> bool:
     """Return whether a fit writes a file of that name."""
     return _of_first_story(name) in FILES
+
+
+def files_of_fit(names: Iterable[str]) -> dict[str, str]:
+    """Return what is in each of a fit's files, in the order of :data:`FILES`, and of a file by the stories' numbers."""
+    order = list(FILES)
+    own = sorted(filter(is_of_fit, names), key=lambda name: (order.index(_of_first_story(name)), len(name), name))
+    return {name: FILES[_of_first_story(name)] for name in own}
 
 
 def _of_first_story(name: str) -> str:
@@ -211,9 +218,7 @@ def write_results(result: Fit, folder: Path, *, plot: bool = False) -> dict[str,
             _draw(plot_confusions(result)[0], folder / "workers.png")
     if named:
         write_csv(result.workers, folder / "workers.csv")
-    order = list(FILES)
-    names = sorted(filter(is_of_fit, os.listdir(folder)), key=lambda name: order.index(_of_first_story(name)))
-    return {name: FILES[_of_first_story(name)] for name in names}
+    return files_of_fit(os.listdir(folder))
 
 
 def _save(fit: Fit, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import math
 import sys
 import time
 import warnings
@@ -252,6 +253,9 @@ class _Column(NamedTuple):
     is_number: bool
 
 
+NONE = "–"
+"""A number that there is none of."""
+
 GAP = 3  # characters between columns
 EDGES = 2  # and beside the table
 MOST_NAME = 30  # a row's name is folded beyond it
@@ -304,19 +308,31 @@ def make_table(title: str | None = None, *heads: str, right: Collection[str] = (
     """
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    fits = title is not None and len(title) < stdout().width
+    heading = (
+        Text(title, no_wrap=True, overflow="ignore") if fits else title
+    )  # else rich folds it to the columns' width
+    made = Table(title=heading, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for head in heads:
         made.add_column(head, justify="right" if head in right else "left", overflow="fold")
     return made
 
 
 def interval_text(low: float, high: float) -> str:
-    """Return an interval as numbers of its kind are shown: 0.267–0.487, 1–3, and -0.120 to 0.035 beside a minus."""
+    """Return an interval as numbers of its kind are shown: 0.267–0.487, 1–3, and -0.120 to 0.035 beside a minus.
+
+    Where there is none it is a dash, as a number that is none is.
+    """
+    if math.isnan(low) and math.isnan(high):
+        return NONE
     return f"{_cell(low)}{' to ' if low < 0 else '–'}{_cell(high)}"
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, float) and math.isnan(value):
+        return NONE
     return f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -10,6 +10,7 @@ from report_pages import Page
 
 import crowdppl as cp
 from crowdppl import fit
+from crowdppl.cli.output import files_of_fit
 from crowdppl.inference.comparison import default_set, weights
 
 
@@ -104,6 +105,11 @@ def test_fit_auto_writes_the_average_and_its_weights(crowd, tmp_path, monkeypatc
     again = crowdppl("fit", crowd, *COLUMNS, "--out", out, "--overwrite", "--quiet")
     assert again.exit_code == 0, again.output
     assert sorted(os.listdir(out)) == ["labels.csv", "manifest.json", "posterior.nc", "workers.csv"]
+
+
+def test_files_of_stories_are_listed_by_their_numbers():
+    names = ["posterior_10.nc", "posterior_2.nc", "others.txt", "posterior.nc", "labels.csv"]
+    assert list(files_of_fit(names)) == ["labels.csv", "posterior.nc", "posterior_2.nc", "posterior_10.nc"]
 
 
 @pytest.mark.slow

@@ -47,11 +47,11 @@ def test_rows_of_tasks_and_questions_have_both_names():
 
 def test_columns_that_go_on_below_have_the_rows_names_and_a_title_again():
     tables = list(frame_tables(workers(), "workers", 80))
-    assert [table.title for table in tables] == ["workers", "workers, more columns", "workers, more columns"]
+    assert [str(table.title) for table in tables] == ["workers", "workers, more columns", "workers, more columns"]
     assert all(str(table.columns[0].header) == "worker" for table in tables)
     assert len(list(frame_tables(workers(), "workers", 200))) == 1
     _, further, *_ = frame_tables(workers(), "ranking, within 2 parts", 80)
-    assert further.title == "ranking, more columns"
+    assert str(further.title) == "ranking, more columns"
 
 
 def test_a_table_by_itself_says_what_a_wider_terminal_shows():
@@ -77,3 +77,12 @@ def test_columns_may_be_named_by_numbers():
     frame = pd.DataFrame([[0.25, 0.75]], ["mace"], columns=[100, 200])
     text = printed([frame_table(frame, "passes", 80)], 80)
     assert [word for word in ("100", "200", "0.250", "0.750") if word not in text] == []
+
+
+def test_a_title_is_not_folded_to_the_width_of_a_narrow_table_and_no_number_is_a_dash():
+    frame = pd.DataFrame({"score": [0.5, np.nan], "score_low": [0.1, np.nan], "score_high": [0.9, np.nan]}, ["a", "b"])
+    title = "ranking, within 2 parts that no comparison joins, of few columns"
+    lines = printed([frame_table(frame, title, 80)], 80).splitlines()
+    assert lines[0].strip() == title
+    assert lines[-2].split() == ["b", "–", "–"]
+    assert max(map(len, printed([frame_table(frame, title * 2, 80)], 80).splitlines())) <= 80

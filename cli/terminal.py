@@ -310,10 +310,9 @@ def make_table(title: str | None = None, *heads: str, right: Collection[str] = (
     from rich.table import Table
     from rich.text import Text
 
-    fits = title is not None and len(title) < stdout().width
-    heading = (
-        Text(title, no_wrap=True, overflow="ignore") if fits else title
-    )  # else rich folds it to the columns' width
+    heading: str | Text | None = title
+    if title is not None and len(title) < stdout().width:  # else rich folds it to the columns' width
+        heading = Text(title, no_wrap=True, overflow="ignore")
     made = Table(title=heading, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for head in heads:
         made.add_column(head, justify="right" if head in right else "left", overflow="fold")

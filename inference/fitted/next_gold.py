@@ -18,7 +18,7 @@ from .misled import told_label
 from .next_annotations import information
 from .posterior import Posterior, posterior_of
 
-AT_RANDOM, DISAGREEMENT = "at random", "stories disagree"
+AT_RANDOM, DISAGREEMENT, DOUBT = "at random", "stories disagree", "label in doubt"
 EVENLY = 0.5  # the part of the sample that is spread evenly over the tasks
 LEAST = 0.02  # probability of a class in a story: what is less tells no more
 SPREAD = 1e-4  # nats that every task has, so that tasks on which all agree are drawn alike
@@ -53,11 +53,11 @@ def next_gold(fit: Posterior | Fitted, n: int, *, seed: int = 0, among: Any = No
             gives are then those of these tasks, as far as the others are like them.
 
     Returns:
-        In the order of the tasks: task, inclusion_probability, and why: "at random", or "stories disagree" where this
-        adds more than half to the probability. The sample is systematic, of tasks in random order, so that it has
-        exactly n tasks, and each was drawn with its inclusion probability (Madow 1949; Särndal, Swensson & Wretman
-        1992, section 3.6). :func:`crowdppl.estimate` and :func:`crowdppl.fit` take the frame with a further column
-        label.
+        In the order of the tasks: task, inclusion_probability, and why: "at random", or "stories disagree", of one
+        story "label in doubt", where this adds more than half to the probability. The sample is systematic, of tasks
+        in random order, so that it has exactly n tasks, and each was drawn with its inclusion probability (Madow 1949;
+        Särndal, Swensson & Wretman 1992, section 3.6). :func:`crowdppl.estimate` and :func:`crowdppl.fit` take the
+        frame with a further column label.
 
     Warns:
         AnnotationWarning: fewer tasks than `n` have no known label; all of them are named.
@@ -94,20 +94,24 @@ def next_gold(fit: Posterior | Fitted, n: int, *, seed: int = 0, among: Any = No
         annotations.tasks.to_columns("task", open_[drawn])
         | {
             INCLUSION: chance[drawn],
-            "why": np.where(evenly, AT_RANDOM, DISAGREEMENT),
+            "why": np.where(evenly, AT_RANDOM, DISAGREEMENT if len(_by_story(source)) > 1 else DOUBT),
         }
     )
 
 
 def disagreement(source: Posterior) -> np.ndarray:
     """Mutual information of story and label in nats, ``(N,)``; of one story the entropy of the label."""
-    each = [fitted.posterior for fitted, _ in source.weighty] if source.members else [source.posterior]
-    if source.votes:
-        each = [*each, shares_of_votes(source.annotations)]
+    each = _by_story(source)
     if len(each) == 1:
         return entropy(np.asarray(source.posterior, dtype=float))
     stories = np.maximum(np.stack(each, axis=-1, dtype=float), LEAST)
     return np.maximum(information(stories / stories.sum((1, 2), keepdims=True)), 0.0)
+
+
+def _by_story(source: Posterior) -> list[np.ndarray]:
+    """Label probabilities ``(N, K)`` of each story that has weight, and of the votes where they have a share."""
+    each = [fitted.posterior for fitted, _ in source.weighty] if source.members else [source.posterior]
+    return [*each, shares_of_votes(source.annotations)] if source.votes else each
 
 
 def _among(tasks: Any, among: Any) -> np.ndarray:

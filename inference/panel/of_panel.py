@@ -358,7 +358,8 @@ class Panel:
             scored = ", and systems' scores shift with it" if several else ", and the system's score shifts with it"
         return (
             "A leaning that most judges share shows only in gold labels, and the fit uses none: biases are relative to "
-            f"the panel{scored}, beyond the intervals, while differences between judges{several} hardly change."
+            f"the panel{scored}, beyond the intervals, while differences between judges{several} hardly change. How "
+            "often a judge is right is relative to the panel, too: who leans as it does comes out too well."
         )
 
 

@@ -59,7 +59,7 @@ def test_next_gold_writes_the_table_that_is_filled_in_and_estimated_from(saved, 
     written = pd.read_csv(out)
     assert written.columns.tolist() == ["task", "label", "inclusion_probability", "why"]
     pd.testing.assert_frame_equal(written.drop(columns="label"), expected, check_dtype=False)
-    assert "stories disagree" in done.stdout
+    assert "label in doubt" in done.stdout
     written["label"] = 1
     written.to_csv(out, index=False)
     done = crowdppl("estimate", saved / "fit", out)

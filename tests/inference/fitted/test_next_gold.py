@@ -76,6 +76,7 @@ def test_of_one_story_the_entropy_of_the_label_takes_the_place_of_the_disagreeme
     fitted = average.members["first"]
     p = np.maximum(np.asarray(fitted.posterior, float), 1e-30)
     np.testing.assert_allclose(disagreement(Posterior.of(fitted)), -(p * np.log(p)).sum(1), atol=1e-6)
+    assert set(next_gold(fitted, 20)["why"]) == {"at random", "label in doubt"}
 
 
 def test_known_labels_are_left_out_and_so_are_tasks_that_cannot_be_checked(annotations):

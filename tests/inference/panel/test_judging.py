@@ -199,6 +199,9 @@ def test_a_leaning_that_all_judges_share_is_said_to_be_unseen(n_systems, tmp_pat
     assert off.max() - off.min() < 0.2 * abs(off.mean())
     (leaning,) = [one for one in panel.sentences if "most judges share" in one]
     assert "biases are relative to the panel" in leaning
+    assert "who leans as it does comes out too well" in leaning
+    too_often = panel.judges["right"] - pd.DataFrame(given).eq(truth, axis=0).mean()
+    assert too_often[["a", "c"]].min() > 0.1 + too_often[["b", "d"]].max()
     assert ("between judges and between systems" in leaning) == (n_systems > 1)
     page = panel.report(tmp_path / "panel.html").read_text(encoding="utf-8")
     assert page.count("A leaning that most judges share") == 1

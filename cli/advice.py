@@ -56,6 +56,7 @@ _OF_ARGUMENTS: _Rules = (
         r"--\1 \2",
     ),
     (rf"(--(?:{_COLUMNS}) '[^']*'), (?=--)", r"\1 "),  # so that they can be pasted
+    (r"\b(system|positive)=('[^']*')(?=: there| is none)", r"--\1 \2"),
     (r"\btasks='(sample|answer|epoch)'", r"--log-tasks \1"),
     (r"\bworkers='(scorer|model)'", r"--log-workers \1"),
     (r"\bquestion=\[([^]]*)\]", lambda found: f"--question {shlex.quote(','.join(re.findall(NAME, found[1])))}"),

@@ -117,7 +117,7 @@ def scores_of_classes(kind: Kind, classes: list[Any], positive: Any = None) -> t
     """Return what each class counts in a system's score, shape (K,), and what the score is, in words.
 
     Of ordered classes it is their value; of others 1 for the class `positive`, by default the only one whose name is of
-    :data:`RIGHT`, else the last one.
+    :data:`RIGHT`, else the last one. A class that is a number may be given as text, as the command line does.
 
     Raises:
         AnnotationError: `positive` is no class.
@@ -128,6 +128,8 @@ def scores_of_classes(kind: Kind, classes: list[Any], positive: Any = None) -> t
         except AnnotationError:
             right = [name for name in classes if str(name).casefold() in RIGHT]
             positive = right[0] if len(right) == 1 else classes[-1]
+    if positive not in classes:
+        positive = next((name for name in classes if str(name) == positive), positive)
     if positive not in classes:
         raise AnnotationError(f"positive={positive!r} is none of the classes {', '.join(map(repr, classes))}")
     return np.array([1.0 * (name == positive) for name in classes]), f"share of {positive!r}"

@@ -125,6 +125,8 @@ from crowdppl.data.kinds import fraction_text
         ),
         ("is near that on all; cp.fit(…, quality='pooled').", "is near that on all; --set quality=pooled."),
         ("their column, Annotations.from_frame(…, seconds='column')", "their column, --seconds 'column'"),
+        ("system='nope': there is no such column", "--system 'nope': there is no such column"),
+        ("positive='2' is none of the classes 0, 1", "--positive '2' is none of the classes 0, 1"),
         ("leave them out: cp.scan(frame, missing='drop')", "leave them out: --missing 'drop'"),
         (
             "load the annotations with cp.Annotations.from_parquet(path, abstain=[...]), or",

@@ -367,6 +367,7 @@ def test_intervals_of_scores_hold_the_shares_that_the_systems_have():
         (["fail", "pass"], None, [0, 1]),
         (["x", "y"], None, [0, 1]),
         (["x", "y"], "x", [1, 0]),
+        ([0, 1], "0", [1, 0]),  # of the command line, where numbers were none of the classes
     ],
 )
 def test_the_class_that_counts_is_the_one_whose_name_says_right(classes, positive, expected):

@@ -9,6 +9,7 @@ from ...data.description import count_text
 from ...data.id_text import listing
 from ...models.parts.shared_error import families_of
 from ..fitted.beyond_chance import agreement, by_chance, parties
+from ..fitted.by_rule import ByRule
 from ..fitted.dependence import excess_agreement
 from ..fitted.error_families import BY_FAMILY
 from ..fitted.fitted import Fitted
@@ -104,9 +105,12 @@ def no_agreement(of: Labels) -> Iterator[Said]:
         )
 
 
-@check("err_together", "crowd", needs={"story", "workers"})
-def err_together(of: Fitted) -> Iterator[Said]:
-    """Workers who err together on some tasks, by labels of a story that says that they do not: :mod:`.dependence`.
+@check("err_together", "crowd", needs={"workers"})
+def err_together(of: Labels) -> Iterator[Said]:
+    """Workers who err together on some tasks, by labels of who takes them for independent: :mod:`.dependence`.
+
+    They are labels of a story that says so, or the classes of most votes: given these independent workers agree less
+    than they do, as the votes are too sure, so that any excess is of errors in common.
 
     Labels that follow most workers where these are misled leave little of it to see. Where it may be, Dawid and
     Skene's story is fitted with shared errors, too: a higher log-posterior tells tasks that mislead most workers.
@@ -116,8 +120,7 @@ def err_together(of: Fitted) -> Iterator[Said]:
     tasks of two difficulties and of open crowds is in ``benchmarks/findings.py``. Its threshold was chosen with the
     accuracy and confidence of open crowds in view, and not with each left out.
     """
-    allowed = any(of.model.hyperparameters.get(part) for part in PARTS) or any("task" in d for d in of.dims.values())
-    if allowed or of.annotations.scored or (crowd := crowd_of(of)) is None or crowd.knows_names:
+    if not _takes_for_independent(of) or of.annotations.scored or (crowd := crowd_of(of)) is None or crowd.knows_names:
         return
     if of.annotations.sides is not None or (of.annotations.abstains and of.annotations.informative):
         return
@@ -130,7 +133,7 @@ def err_together(of: Fitted) -> Iterator[Said]:
         return
     confidence = float(crowd.posterior.max(1).mean())
     if share < CORRELATED or share < TOGETHER * se:
-        if of.annotations.annotated_again.any():
+        if not isinstance(of, Fitted) or of.annotations.annotated_again.any():
             return  # repeats depend on each other, which shared errors explain as well
         gain, less = gain_of_shared_errors(crowd.given, crowd.posterior)
         if gain >= BETTER:
@@ -143,12 +146,25 @@ def err_together(of: Fitted) -> Iterator[Said]:
             )
         return
     yield Said(
-        f"workers err together on some tasks, which {of.story} takes for agreement: given the labels they agree by "
+        f"workers err together on some tasks, which {_maker(of)} takes for agreement: given the labels they agree by "
         f"{share / se:.1f} standard deviations more than independent workers would, a correlation of two workers' "
         f"errors of {share:.2f} at the least. The labels, {confidence:.2f} sure in the mean, are right less often",
         "'auto' allows for it, and gold labels of some tasks tell how often: cp.estimate(fit, gold)",
         {"z": share / se, "correlation": share, "confidence": confidence},
     )
+
+
+def _takes_for_independent(of: Labels) -> bool:
+    """Return whether labels are a story's whose workers err independently, or the classes of most votes."""
+    if isinstance(of, Fitted):
+        by_task = any("task" in dims for dims in of.dims.values())
+        return not by_task and not any(of.model.hyperparameters.get(part) for part in PARTS)
+    annotations = of.annotations
+    return isinstance(of, ByRule) and np.array_equal(of.posterior, annotations.kind.majority(annotations.votes()))
+
+
+def _maker(of: Labels) -> str:
+    return of.story if isinstance(of, Fitted) else "the vote of most"
 
 
 @check("overconfident", "crowd", needs={"workers"})

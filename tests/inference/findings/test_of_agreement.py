@@ -302,6 +302,18 @@ def test_errors_that_workers_make_together_are_said_of_stories_that_take_them_fo
     assert not said("dawid_skene", hard[0], gold=gold)
 
 
+@pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
+def test_errors_that_workers_make_together_are_said_of_the_votes_and_not_where_these_are_unsure():
+    crowds = [drawn("two difficulties", seed).without_gold() for seed in range(8)]
+    hard = [cp.fit("majority_vote", one) for one in crowds]
+    found = [one for fit in hard for one in findings_of(fit, "err_together")]
+    assert len(found) >= 3
+    assert all("the vote of most takes for agreement" in one.text for one in found)
+    assert not any(findings_of(cp.fit("naive_soft", one), "err_together") for one in crowds)
+    healthy = [drawn(shape, seed) for shape in ("plain", "dense", "rare class", "ten classes") for seed in range(5)]
+    assert not any(findings_of(cp.fit("majority_vote", one), "err_together") for one in healthy)
+
+
 def test_tasks_that_mislead_most_workers_are_said_where_shared_errors_explain_the_annotations_better():
     found = []
     for seed in range(4):

@@ -187,8 +187,8 @@ class Posterior:
 
     @property
     def has_draws(self) -> bool:
-        """True where all members have draws of their posterior; EM, a guide that is one point, and rules have none."""
-        parts = list(self.members.values()) if self.rule is None else [self.rule]
+        """True where all members with weight have draws; EM, a guide that is one point, and rules have none."""
+        parts = [fitted for fitted, _ in self.weighty] if self.rule is None else [self.rule]
         return all(part.has_draws for part in parts)
 
     @property
@@ -198,12 +198,16 @@ class Posterior:
 
     @cached_property
     def with_uncertainty(self) -> Self:
-        """Itself where it has draws; else with draws around its points, or of the confusion matrices by a rule."""
+        """Itself where it has draws; else with draws around its points, or of the confusion matrices by a rule.
+
+        Members without weight, of which no draw counts, stay as they are.
+        """
         if self.has_draws:
             return self
         if self.rule is not None:
             return replace(self, rule=self.rule.with_uncertainty)
-        return replace(self, members={name: fitted.with_uncertainty for name, fitted in self.members.items()})
+        drawn = {name: self.members[name].with_uncertainty for name in self.members if self.weights[name] > 0}
+        return replace(self, members={**self.members, **drawn})
 
     @cached_property
     def posterior(self) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Draws around a mode say how uncertain it is as a sampler's do, and workers are ranked by them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,6 +92,18 @@ def test_they_are_those_of_the_posterior_where_the_mode_is_at_its_edge(annotatio
 
 def test_label_probabilities_stay_those_of_the_point(em):
     np.testing.assert_array_equal(em.with_uncertainty.posterior, em.posterior)
+
+
+def test_no_draws_are_made_of_a_member_without_weight(annotations):
+    fit = cp.fit("auto", annotations, stories=["dawid_skene", "one_coin"], progress=False)
+    alone = replace(fit, weights=pd.Series({"dawid_skene": 1.0, "one_coin": 0.0}), votes=0.5)
+    around = alone.with_uncertainty
+    assert around.has_draws
+    assert around.members["dawid_skene"].has_draws
+    assert not around.members["one_coin"].has_draws
+    assert around.with_uncertainty is around
+    workers, own = alone.workers, fit.fits["dawid_skene"].workers
+    np.testing.assert_allclose(workers[BOUNDS], own[BOUNDS], atol=0.02)
 
 
 def test_a_worker_with_few_annotations_is_not_among_the_best(em):

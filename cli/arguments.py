@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.errors import AnnotationError, UnknownNameError, given_path, look_up, nearest
-from ..data.text_files import check_columns, read_header, suffix_of
+from ..data.errors import AnnotationError, UnknownNameError, given_path, look_up
+from ..data.text_files import check_columns, read_header, similar, suffix_of
 from .advice import for_the_shell
 from .output import named_for_others
 from .request import Request, holds_saved
@@ -514,11 +514,3 @@ def check_file(file: Path | None, of: str = "") -> None:
     """
     if file is not None and not file.is_file():
         raise AnnotationError(f"{of}there is no file {file}{similar(file)}")
-
-
-def similar(path: Path) -> str:
-    """Return "; did you mean ...?" with the file in the same folder that has the most similar name, or nothing."""
-    files = [entry.name for entry in path.parent.iterdir() if entry.is_file()] if path.parent.is_dir() else []
-    stems = {Path(name).stem: name for name in files}  # ".csv" alone makes no two names alike
-    near = nearest(path.stem, stems)
-    return f"; did you mean {path.with_name(stems[near])}?" if near else ""

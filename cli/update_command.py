@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from ..data.errors import AnnotationError
+from ..data.text_files import similar
 from . import options
-from .arguments import check_input, read_annotations, refuse_streamed, similar
+from .arguments import check_input, read_annotations, refuse_streamed
 from .output import output_folder, write_results
 from .request import Request, holds_saved, takes_request
 from .terminal import doing, plain_messages, show_result, starting

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from .column_names import columns_of_task, missing_column
-from .errors import AnnotationError
+from .errors import AnnotationError, nearest
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 PACKED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz"}
@@ -45,9 +45,11 @@ def open_bytes(path: str | Path) -> BinaryIO:
     """Open a file to read its bytes, decompressed where its suffix is .gz, .zst, .bz2 or .xz.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: there is no such file, with the most similar name of one in its folder.
     """
     path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}{similar(path)}")
     suffix = path.suffix.lower()
     if suffix not in COMPRESSED:
         with path.open("rb") as file:
@@ -59,6 +61,14 @@ def open_bytes(path: str | Path) -> BinaryIO:
         return cast(BinaryIO, io.BufferedReader(cast(Any, pa.input_stream(str(path), compression="zstd"))))
     opener: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(suffix, open)
     return cast(BinaryIO, opener(path, "rb"))
+
+
+def similar(path: Path) -> str:
+    """Return "; did you mean ...?" with the file in the same folder that has the most similar name, or nothing."""
+    files = [entry.name for entry in path.parent.iterdir() if entry.is_file()] if path.parent.is_dir() else []
+    stems = {Path(name).stem: name for name in files}  # ".csv" alone makes no two names alike
+    near = nearest(path.stem, stems)
+    return f"; did you mean {path.with_name(stems[near])}?" if near else ""
 
 
 def first_bytes(path: str | Path, size: int = START) -> bytes:

@@ -51,8 +51,9 @@ def test_what_was_taken_for_what_is_said_unless_progress_is_off(
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"missing\.csv"):
-        cp.fit("dawid_skene", tmp_path / "missing.csv")
+    (tmp_path / "annotations.csv").touch()
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*anotations\.csv; did you mean .*annotations\.csv"):
+        cp.fit("dawid_skene", tmp_path / "anotations.csv")
 
 
 @pytest.mark.parametrize("data", [None, 3, np.eye(3)])

@@ -410,7 +410,7 @@ def _read(request: Request, options: dict[str, Any], first: Annotations | None) 
 
 
 def _unreadable(path: Path, error: OSError) -> AnnotationError:
-    return AnnotationError(f"{path} cannot be read: {error.strerror}")
+    return AnnotationError(f"{path} cannot be read: {error.strerror or error}")
 
 
 def separator(request: Request) -> str | None:

@@ -143,7 +143,7 @@ def held_of(
 
 
 def _of_several_tools(logs: Sequence[Log]) -> list[str]:
-    """What is said of scorers that have one name in logs of several tools; nothing where there are none."""
+    """A sentence on scorers that have one name in logs of several tools; none where there are no such."""
     tools: dict[str, set[str]] = {}
     for log in logs:
         for verdict in log.verdicts:

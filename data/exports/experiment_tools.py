@@ -1,4 +1,4 @@
-"""What records of experiments of Braintrust, Weave, Phoenix and LangSmith have: samples, models, scorers' values."""
+"""Samples, models and scorers' values in records of experiments of Braintrust, Weave, Phoenix and LangSmith."""
 
 import json
 import re
@@ -103,14 +103,14 @@ def _local_results(content: Any, what: str) -> Sequence[Any]:
 
 
 def _text_of(given: Any) -> str | None:
-    """What names an example without an id: its text, or its JSON."""
+    """The name of an example without an id: its text, or its JSON."""
     if given is None or isinstance(given, str):
         return given
     return json.dumps(given, sort_keys=True, ensure_ascii=False)
 
 
 def _of_weave(*at: str) -> Callable[[Record], Iterator[Given]]:
-    """What gives the values of scorers that a record has under some names, one in the other."""
+    """A function from a record to the values of scorers that it has under some names, one in the other."""
     return lambda record: _values_of_weave(_named(record, *at))
 
 

@@ -858,7 +858,7 @@ def _of_log(log: Log, what: str, asked: Asked) -> tuple[Annotations, str]:
 
 
 def _said_of_logs(asked: Asked) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What was said of logs of evaluations, and the options of annotations that are left."""
+    """The arguments for logs of evaluations, and the options of annotations that are left."""
     said = {name: asked.options[name] for name in ("tasks", "workers") if isinstance(asked.options.get(name), str)}
     options = {name: value for name, value in asked.options.items() if name not in said}
     no_answer = NO_ANSWER in abstentions_of(asked.options.get("abstain"))

@@ -71,7 +71,7 @@ to the first it is the latter, unless these are many, and the second has the pre
 """
 
 ORDERED_SHARES = {ORDERED_STORY: 0.7, "graded_response": 0.2}
-"""The weight of each story of :data:`ORDERED` without a look at the annotations.
+"""The weight of each story of :data:`ORDERED` without a look at the annotations; of one alone it is their sum.
 
 They and the prior's scale were chosen with gold labels in view (``benchmarks/ordered.py --shares``). Of fifteen real
 and simulated crowds, by log-score, eleven choose them for the one left out, three the first story alone, one others.
@@ -94,6 +94,7 @@ DEFAULT_SET_UNNAMED: dict[str, dict[str, Any]] = {
 
 
 WEIGHTS = ("probability", "equal", "stacking")
+OF_TRUTH = ("classifier", "truth_prior")  # options by which all stories have a prior of the truth
 VOTES = 0.5
 LEFT = 0.05  # probability of independent annotations that every story has beside what is found
 
@@ -234,7 +235,7 @@ def only_votes_tell(annotations: Annotations, options: Mapping[str, Any]) -> boo
         annotations: the data, with the evidence that was used.
     """
     told = [annotations.evidence, annotations.prior, annotations.model_scores]
-    told += [options.get(option) for option in ("classifier", "truth_prior")]
+    told += [options.get(option) for option in OF_TRUTH]
     return annotations.named and all(each is None for each in told) and is_one_sided(annotations)
 
 
@@ -269,7 +270,7 @@ def default_set(
     is_fixed: dict[str, dict[str, Any]] = {} if kind.own is None else {"one_coin": {}}
     if not has_order:
         return DEFAULT_SET | is_fixed
-    has_prior = any(options.get(option) is not None for option in ("classifier", "truth_prior"))
+    has_prior = any(options.get(option) is not None for option in OF_TRUTH)
     return DEFAULT_SET | is_fixed | ({"graded_response": {}} if has_prior else ORDERED)
 
 

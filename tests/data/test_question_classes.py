@@ -102,15 +102,18 @@ def test_what_a_question_does_not_have_is_refused_with_what_it_has(options, mess
         read(**options)
 
 
+TWO_SCALES = pd.DataFrame(
+    {
+        "task": np.repeat(range(10), 3),
+        "worker": [*"abc"] * 10,
+        "helpful": [1, 2, 3, 4, 5] * 6,
+        "safe": [0, 1, 1] * 10,
+    }
+)
+
+
 def test_a_question_of_two_numbers_beside_a_scale_is_warned_of_with_what_parts_them():
-    table = pd.DataFrame(
-        {
-            "task": np.repeat(range(10), 3),
-            "worker": [*"abc"] * 10,
-            "helpful": [1, 2, 3, 4, 5] * 6,
-            "safe": [0, 1, 1] * 10,
-        }
-    )
+    table = TWO_SCALES
     with pytest.warns(AnnotationWarning, match=r"'safe'.*'helpful'.*classes=\{'safe': \[0, 1\]\}"):
         cp.Annotations.from_frame(table, question=["helpful", "safe"])
     parted = cp.Annotations.from_frame(table, question=["helpful", "safe"], classes={"safe": [0, 1]})
@@ -119,16 +122,7 @@ def test_a_question_of_two_numbers_beside_a_scale_is_warned_of_with_what_parts_t
 
 def test_two_scales_are_told_beside_questions_of_other_labels():
     """A third question of texts gives classes to each, and both scales were one without a word of it."""
-    table = pd.DataFrame(
-        {
-            "task": np.repeat(range(10), 3),
-            "worker": [*"abc"] * 10,
-            "helpful": [1, 2, 3, 4, 5] * 6,
-            "safe": [0, 1, 1] * 10,
-            "fluent": [1, 2, 3] * 10,
-            "topic": ["law", "code"] * 15,
-        }
-    )
+    table = TWO_SCALES.assign(fluent=[1, 2, 3] * 10, topic=["law", "code"] * 15)
     with pytest.warns(AnnotationWarning) as said:
         cp.Annotations.from_frame(table, question=["helpful", "safe", "fluent", "topic"])
     texts = [str(one.message) for one in said]

@@ -154,8 +154,9 @@ def verdict(of: Posterior) -> Verdict:
     codes = {each.code for each in warnings}
     trust: Trust = "no" if codes & set(USELESS) else "with care" if warnings else "yes"
     why = [each.short for each in warnings]
-    if trust == "yes" and (noted := [each for each in all_found if each.code in NOTED]):  # of few tasks a note
-        trust, why = "with care", [as_sentence(each.sentence, named=bool(each.story), first=True) for each in noted]
+    if noted := [each for each in all_found if each.code in NOTED and each not in warnings]:  # of few tasks a note
+        trust = "with care" if trust == "yes" else trust
+        why += [as_sentence(each.sentence, named=bool(each.story), first=True) for each in noted]
     if of.on_disk:
         return _of_files(of, trust, why)
     against, gap = _against_gold(of)

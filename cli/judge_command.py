@@ -70,7 +70,7 @@ def judge(
                 "--use-gold: the judges are judged by the gold labels, which no fit is told; leave it out"
             )
         with starting(request):
-            from .. import CrowdWarning, load_fit
+            from .. import ConvergenceWarning, CrowdWarning, load_fit
             from .. import judge as weigh
             from ..inference.panel.systems import systems_of
 
@@ -85,7 +85,8 @@ def judge(
                 given |= read_probabilities(request, source) | settings
             gold = request.gold if folder else None  # of annotations that are read they have it
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CrowdWarning)  # they are among the alerts
+                for of_findings in (ConvergenceWarning, CrowdWarning):  # they are among the alerts
+                    warnings.simplefilter("ignore", of_findings)
                 panel = weigh(source, gold, system=systems, positive=positive, seed=request.seed, **given)
         if not request.quiet:
             _show(panel, folder)
@@ -113,7 +114,7 @@ def _show(panel: Panel, folder: str | None) -> None:
     console.print()
     console.print(frame_table(panel.judges[[name for name in names if name in panel.judges]], "Judges"))
     if panel.systems is not None:
-        console.print(frame_table(panel.systems, f"Systems by {panel.system_score}"))
+        console.print(frame_table(panel.systems, f"Systems{panel.by_column}, by {panel.system_score}"))
     if panel.ranking is not None:
         console.print(frame_table(panel.ranking, "Ranking"))
     console.print(Text(for_the_shell(str(panel.gold_needed), folder)))

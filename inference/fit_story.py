@@ -120,7 +120,7 @@ def fit_story(
     apart: dict[str, Any] = {"constant_workers": constant}
     if copies != "keep":
         counted = with_copies(annotations, copies, labels_by_one_coin)
-        apart |= counted.facts(copies, annotations)
+        apart |= counted.facts(copies, _with_gold(annotations, gold))
         annotations = counted.annotations
     engine = ENGINES[check_method(method)]
     seed = checked_seed(seed)

@@ -13,7 +13,6 @@ from ...data.arrays import counts
 from ...data.description import count_text
 from ...data.errors import check_name
 from ...data.id_text import name_text
-from ...data.questions import Units
 from ...models.parts.shared_error import families_of
 from ..engines.finding import Finding
 from ..fitted.by_rule import ByRule
@@ -21,6 +20,7 @@ from ..fitted.dependence import BEFORE, dependence
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .copies import AgreeingGroup, always_same_groups, copying_groups, doubtful_groups
+from .copies_on_gold import OnGold, of_question, on_gold
 from .facts import listed
 from .of_crowd import SAID, crowd_of, open_question
 from .register import Labels, Said, check
@@ -50,52 +50,100 @@ def copies(of: Labels) -> Iterator[Said]:
     facts = of.outcome.facts if isinstance(of, Fitted) else {}
     as_one, unasked = facts.get("copies") or [], bool(facts.get("copies_unasked"))
     if as_one:
-        yield _counted_once(of, as_one, facts["copies_left"], unasked)
+        by_gold = facts.get("copies_on_gold") or [None] * len(as_one)
+        yield _counted_once(of, list(zip(as_one, by_gold, strict=True)), facts["copies_left"], unasked)
     in_full = copying_groups(crowd.given) if crowd and (unasked or not as_one) else []
-    if in_full:
-        yield _in_doubt(of, in_full)
+    if doubted := [one for one in _on_gold(of, in_full) if one[1] is None or not one[1].is_better]:
+        yield _in_doubt(of, doubted)
 
 
-def _in_doubt(of: Labels, groups: Sequence[AgreeingGroup]) -> Said:
-    """Return what is said of groups whose members count in full."""
-    first, workers, families = groups[0], list(of.annotations.workers), _families(of)
-    names = [workers[j] for j in first.workers.tolist()]
-    others = f"; so it is with {count_text(len(groups) - 1, 'other group')}" if len(groups) > 1 else ""
-    asked = {} if first.question is None else {"question": first.question}
-    place = f" of question {first.question!r}" if asked else ""
-    return open_question(
-        f"whether {listed(names)} are much better than the rest, or copies that count as one: they give the same "
-        f"label in {first.within:.0%} of their annotations of one task{place} ({count_text(first.n_tasks, 'task')}), "
-        f"and the label of others in {first.outside:.0%}, more than workers who err independently of each other "
-        f"would{others}",
-        f"If they are copies {_remedy(of, {families.get(name) for name in names})}; cp.error_correlation(fit, gold) "
-        "says like how many they count",
-        workers=names,
-        within=first.within,
-        outside=first.outside,
-        groups=len(groups),
-        others=told(groups[1:], workers),
-        **asked,
+@check("better_than_rest", "crowd", needs={"workers"})
+def better_than_rest(of: Labels) -> Iterator[Said]:
+    """Workers who agree as copies do and of whom gold labels tell that they are better, as a note for each group."""
+    if (crowd := crowd_of(of)) is None:
+        return
+    for group, gold in _on_gold(of, copying_groups(crowd.given) or doubtful_groups(crowd.given)):
+        if gold is not None and gold.is_better:
+            names = [of.annotations.workers[j] for j in group.workers.tolist()]
+            yield Said(
+                f"{listed(names)} are better than the rest, by which they agree so much: {_agreement_of(group)}. "
+                f"{gold.text}",
+                values={"workers": names, "within": group.within, "outside": group.outside, "by_gold": gold.told},
+                severity="note",
+            )
+
+
+OnGolds = Sequence[tuple[AgreeingGroup, OnGold | None]]
+"""Groups, and what gold labels say of each."""
+
+
+def _on_gold(of: Labels, groups: Iterable[AgreeingGroup]) -> OnGolds:
+    return [(group, on_gold(of.annotations, group)) for group in groups]
+
+
+def _agreement_of(group: AgreeingGroup) -> str:
+    """Return how often a group gives the same label, as a clause."""
+    place = "" if group.question is None else f" of question {group.question!r}"
+    return (
+        f"they give the same label in {group.within:.0%} of their annotations of one task{place} "
+        f"({count_text(group.n_tasks, 'task')}), and the label of others in {group.outside:.0%}"
     )
 
 
-def _counted_once(of: Labels, groups: Sequence[AgreeingGroup], left: float, unasked: bool) -> Said:
+def _in_doubt(of: Labels, groups: OnGolds) -> Said:
+    """Return what is said of groups who agree as copies do, of whom gold labels may tell whether they are."""
+    (first, gold), workers, families = groups[0], list(of.annotations.workers), _families(of)
+    names = [workers[j] for j in first.workers.tolist()]
+    alike = len({one and one.told for _, one in groups}) == 1
+    others = f"; {'so it is with' if alike else 'so agree'} {count_text(len(groups) - 1, 'other group')}"
+    agree = f"{_agreement_of(first)}, more than workers who err independently of each other would"
+    agree += others * (len(groups) > 1) + ("" if gold is None else f". {gold.text}")
+    remedy = _remedy(of, {families.get(name) for name in names})
+    remedy += "; cp.error_correlation(fit, gold) says like how many they count"
+    values: dict[str, Any] = {
+        "workers": names,
+        "within": first.within,
+        "outside": first.outside,
+        "groups": len(groups),
+        "others": [
+            one | by_gold(gold)
+            for one, (_, gold) in zip(told([g for g, _ in groups[1:]], workers), groups[1:], strict=True)
+        ],
+        **({} if first.question is None else {"question": first.question}),
+        **by_gold(gold),
+    }
+    if gold is not None and gold.is_better:
+        return Said(f"{listed(names)} are better than the rest: {agree}", "", values)
+    if gold is not None and gold.is_copy:
+        return Said(f"{listed(names)} count as one, by gold labels: {agree}", remedy, values)
+    either = f"whether {listed(names)} are much better than the rest, or copies that count as one: {agree}"
+    return open_question(either, f"If they are copies {remedy}", **values)
+
+
+def by_gold(gold: OnGold | None) -> dict[str, str]:
+    """Return what gold labels tell of a group as a value of a finding; nothing where they are too few."""
+    return {} if gold is None else {"by_gold": gold.told}
+
+
+def _counted_once(of: Labels, groups: OnGolds, left: float, unasked: bool) -> Said:
     """Return what is said of groups who count as one worker each.
 
     Args:
         left: the share of the annotations that is left.
         unasked: whether nobody asked for it.
     """
-    said = _in_doubt(of, groups)
+    said, (_, gold) = _in_doubt(of, groups), groups[0]
     most = (
         f"; by {left:.0%} of the annotations the labels may well be worse than majority vote: gold labels of some "
         "tasks, cp.next_gold(fit, 20), tell which are nearer"
     )
     more = most * (left < LEFT and not unasked)
+    known = gold is not None and gold.told != "open"
+    merged = told([group for group, _ in groups], list(of.annotations.workers))
     return Said(
         f"{said.text}. Each group counts as one worker, which leaves {left:.0%} of the annotations",
-        f"if they are much better than the rest, copies='keep' counts each of them{more}",
-        {**said.values, "as_one": told(groups, list(of.annotations.workers)), "left": left, "unasked": unasked},
+        f"{'' if known else 'if they are much better than the rest, '}copies='keep' counts each of them{more}",
+        {**said.values, "as_one": merged, "left": left, "unasked": unasked},
         "warning" if unasked or left < LEFT else "note",
     )
 
@@ -108,19 +156,24 @@ def perhaps_copies(of: Labels) -> Iterator[Said]:
     copy .75 and .85 of the third; and of 3 of 240 healthy ones, 40 of each shape.
     """
     crowd = crowd_of(of)
-    if crowd is None or crowd.knows_names or copying_groups(crowd.given) or not (found := doubtful_groups(crowd.given)):
+    if crowd is None or copying_groups(crowd.given):
         return
-    first, workers = found[0], list(of.annotations.workers)
+    found = [one for one in _on_gold(of, doubtful_groups(crowd.given)) if one[1] is None or not one[1].is_better]
+    if not found:
+        return
+    (first, gold), workers = found[0], list(of.annotations.workers)
     names = [workers[j] for j in first.workers.tolist()]
-    yield open_question(
-        f"whether {listed(names)} are much better than the rest, or copies who outvote it: they give the same label in "
-        f"{first.within:.0%} of their annotations of one task ({count_text(first.n_tasks, 'task')}), and the label of "
-        f"others in {first.outside:.0%}, and these agree too little to tell",
-        "Compare with majority vote, and with copies='one', which counts them as one worker",
-        workers=names,
-        within=first.within,
-        outside=first.outside,
-    )._replace(severity="note")
+    values = {"workers": names, "within": first.within, "outside": first.outside, **by_gold(gold)}
+    if gold is not None and gold.is_copy:
+        text = f"{listed(names)} count as one, by gold labels: {_agreement_of(first)}. {gold.text}"
+        yield Said(text, "copies='one' counts them as one worker", values)
+    elif not crowd.knows_names:
+        text = (
+            f"whether {listed(names)} are much better than the rest, or copies who outvote it: {_agreement_of(first)}, "
+            f"and these agree too little to tell{'' if gold is None else f'. {gold.text}'}"
+        )
+        remedy = "Compare with majority vote, and with copies='one', which counts them as one worker"
+        yield open_question(text, remedy, **values)._replace(severity="note")
 
 
 @check("always_the_same", "crowd", needs={"workers"})
@@ -143,8 +196,8 @@ def always_the_same(of: Labels) -> Iterator[Said]:
     said = [
         f"{listed(names)} on all {count_text(group.n_tasks, 'task')} that they share"
         f"{'' if group.question is None else f' of question {group.question!r}'} (independent ones would with a "
-        f"probability of {group.by_chance:.2f})"
-        for names, group in zip(groups[:SHOWN], found, strict=False)
+        f"probability of {group.by_chance:.2f}{'' if gold is None else f'; {gold.text}'})"
+        for names, (group, gold) in zip(groups[:SHOWN], _on_gold(of, found[:SHOWN]), strict=False)
     ]
     others = f"; so it is with {count_text(len(found) - SHOWN, 'other group')}" if len(found) > SHOWN else ""
     yield Said(
@@ -280,13 +333,14 @@ class Counted(NamedTuple):
 
         Args:
             rule: by which they count so.
-            before: all annotations.
+            before: all annotations, with the gold labels that there are.
         """
         if not self.groups and self.repeats is None:
             return {}
         left = self.annotations.n_annotations / before.n_annotations
         known = {"copies_unasked": rule == "auto", "copies_left": left}
-        return {"copies": self.groups, "repeats": self.repeats, **known}
+        by_gold = [on_gold(before, group) for group in self.groups]
+        return {"copies": self.groups, "copies_on_gold": by_gold, "repeats": self.repeats, **known}
 
 
 def with_copies(annotations: Annotations, rule: str, labels_of: Callable[[Annotations], np.ndarray]) -> Counted:
@@ -341,7 +395,7 @@ def as_one(annotations: Annotations, groups: Iterable[AgreeingGroup]) -> Annotat
     """
     for group in groups:
         worker, task = np.asarray(annotations.worker), np.asarray(annotations.task)
-        at = np.flatnonzero(np.isin(worker, group.workers) & _of_question(annotations, group)[task])
+        at = np.flatnonzero(np.isin(worker, group.workers) & of_question(annotations, group)[task])
         votes = _votes(annotations, at, task[at])
         most = np.full(annotations.n_tasks, -np.inf)
         np.maximum.at(most, task[at], votes)
@@ -419,11 +473,3 @@ def told(groups: Sequence[AgreeingGroup], workers: Sequence[object]) -> list[dic
         {"workers": [workers[j] for j in group.workers.tolist()]} | {name: getattr(group, name) for name in FIGURES}
         for group in groups
     ]
-
-
-def _of_question(annotations: Annotations, group: AgreeingGroup) -> np.ndarray:
-    """Return which tasks a group counts in, ``(N,)`` bool."""
-    units = annotations.tasks
-    if group.question is None or not isinstance(units, Units):
-        return np.ones(annotations.n_tasks, bool)
-    return units.question == list(units.questions).index(group.question)

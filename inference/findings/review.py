@@ -191,11 +191,14 @@ def _by_findings(of: Posterior | Fitted) -> dict[str, dict[str, str]]:
                 reasons[name_text(name)] = "; ".join(filter(None, [reasons.get(name_text(name)), said]))
         elif finding.code == "copies":
             for group in (finding.values, *finding.values.get("others", ())):
+                if group.get("by_gold") == "better":
+                    continue
                 names: list[Hashable] = group["workers"]
                 asked = "" if group.get("question") is None else f" of question {group['question']!r}"
                 for name in names:
                     others = [other for other in names if other != name]
-                    said = f"may copy, or be copied by, {listed(others)}: {group['within']:.0%} the same{asked}"
+                    copies = "copies, or is" if group.get("by_gold", "").endswith("copies") else "may copy, or be"
+                    said = f"{copies} copied by, {listed(others)}: {group['within']:.0%} the same{asked}"
                     reasons.setdefault(name_text(name), said)
         elif finding.code == "changed":
             each = zip(*(finding.values[name] for name in ("workers", "right", "since")), strict=True)

@@ -35,7 +35,7 @@ USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker", "one_c
 NOTED = (*USELESS, "class_of_none", "items_apart", "perhaps_copies", "names_alike", "changed", "agreement_changed")
 """Codes of findings that ask for care as notes, too."""
 
-DECIDE = (("copies", "warning"), ("perhaps_copies", "note"))
+DECIDE = (("copies", "warning"), ("perhaps_copies", "note"), ("perhaps_copies", "warning"))
 """Findings on copies, if they are such, whose rule decides the labels, by code and severity."""
 
 AS_ONE = (

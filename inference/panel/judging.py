@@ -1,5 +1,6 @@
 """Judges weighed: a fit of their annotations, and what it and gold labels say of each."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,13 @@ from ...data import AnnotationError, Annotations
 from ...data.description import count_text
 from ...data.errors import each_once
 from ...data.exports.reading import NAMING, read
+from ...data.id_text import listing
 from ...data.questions import tasks_of
+from ..engines.finding import Finding
 from ..findings.constant_workers import constant_workers
 from ..findings.copies import AgreeingGroup, copying_groups, same_groups
+from ..findings.copies_on_gold import OnGold, on_gold
+from ..findings.of_copies import always_the_same, better_than_rest, perhaps_copies
 from ..findings.review import spammers
 from ..fit import fit as fit_story
 from ..fitted.error_correlation import ErrorCorrelation, error_correlation
@@ -23,7 +28,7 @@ from ..result import Fit
 from ..scores.estimates import estimate, estimate_workers
 from ..scores.gold_plan import gold_needed
 from ..scores.worker_agreement import agreement
-from .of_panel import Panel
+from .of_panel import NAMED, Panel
 from .systems import scores_of_classes, system_scores, systems_of
 
 WIDTH = 0.1  # of the interval of the labels' accuracy that gold labels are counted for
@@ -107,7 +112,9 @@ def judge(
     agreed = agreement(annotations, found, interval=interval, seed=seed)
     errors = _errors(found, annotations, interval, seed)
     given = annotations.of_classes()
-    groups = copying_groups(given)
+    groups = [(group, on_gold(annotations, group)) for group in copying_groups(given)]
+    better = {tuple(group.workers.tolist()) for group, gold in groups if gold is not None and gold.is_better}
+    same = [group for group in same_groups(given) if tuple(group.workers.tolist()) not in better]
     scores = found.worker_scores(interval)
     judges = _judges(scores, annotations, judged, agreed.by_worker, errors)
     values, said = scores_of_classes(annotations.kind, list(annotations.classes), positive)
@@ -118,11 +125,13 @@ def judge(
         fit=found,
         judges=judges,
         copies=_copies(groups, annotations),
-        drop=_to_drop(found, judged, list(judges.index), same_groups(given), annotations),
+        doubts=_doubts(found, annotations, groups),
+        drop=_to_drop(found, judged, list(judges.index), same, annotations),
         errors=errors,
         agreement=agreed,
         systems=None if tasks is None else system_scores(found, tasks, values, interval=interval, seed=seed),
         system_score=said,
+        system_column=None if tasks is None else tasks.column,
         ranking=item_ranking(found, interval) if ranks_items(found) else None,
         estimate=estimated,
         gold_needed=needed,
@@ -181,7 +190,7 @@ def _with_ends(frame: pd.DataFrame, name: str, new: str | None = None) -> pd.Dat
     return frame[names].rename(columns=lambda one: one.replace(name, new or name, 1))
 
 
-def _copies(groups: list[AgreeingGroup], annotations: Annotations) -> pd.DataFrame:
+def _copies(groups: list[tuple[AgreeingGroup, OnGold | None]], annotations: Annotations) -> pd.DataFrame:
     rows = [
         {
             "judges": [annotations.workers[j] for j in group.workers.tolist()],
@@ -189,10 +198,41 @@ def _copies(groups: list[AgreeingGroup], annotations: Annotations) -> pd.DataFra
             "same": group.within,
             "others": group.outside,
             "tasks": group.n_tasks,
+            "by_gold": None if gold is None else gold.told,
+            "said": _of_group([annotations.workers[j] for j in group.workers.tolist()], group, gold),
         }
-        for group in groups
+        for group, gold in groups
     ]
-    return pd.DataFrame(rows, columns=["judges", "question", "same", "others", "tasks"])
+    return pd.DataFrame(rows, columns=["judges", "question", "same", "others", "tasks", "by_gold", "said"])
+
+
+def _of_group(judges: list[Any], group: AgreeingGroup, gold: OnGold | None) -> str:
+    """Return what agreement, and gold labels where there are some, say of a group."""
+    question = "" if group.question is None else f" of question {group.question!r}"
+    agreed = (
+        f"{listing(judges, NAMED, last=' and ')} give the same label on {group.within:.0%} of "
+        f"{count_text(group.n_tasks, 'task')}{question}, and that of another judge on {group.outside:.0%}"
+    )
+    either = f"{agreed}: copies, or much better than the rest"
+    return f"{either}." if gold is None else f"{either if gold.told == 'open' else agreed}. {gold.text}."
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """Labels by a fit, beside annotations with gold labels that it was not told."""
+
+    annotations: Annotations
+    posterior: np.ndarray
+
+
+def _doubts(
+    found: Fit, annotations: Annotations, groups: list[tuple[AgreeingGroup, OnGold | None]]
+) -> tuple[Finding, ...]:
+    """Return the findings on judges who may copy or are better, other than `groups`, by gold labels where there are."""
+    of = _Judged(annotations, np.asarray(found.posterior))
+    known = [[annotations.workers[j] for j in group.workers.tolist()] for group, _ in groups]
+    each = (one for check in (perhaps_copies, always_the_same, better_than_rest) for one in check(of))
+    return tuple(one for one in each if one.values.get("workers") not in known)
 
 
 def _to_drop(

@@ -15,6 +15,7 @@ from ...data.cards import never_raising
 from ...data.description import count_text
 from ...data.id_text import listing, name_text
 from ...data.questions import tasks_text
+from ..engines.finding import Finding
 from ..findings.verdict import NOTED
 from ..fitted.error_correlation import ErrorCorrelation
 from ..plots.ranking import draw_ordered
@@ -33,7 +34,7 @@ from ..scores.worker_agreement import Agreement
 
 NAMED = 4  # judges that a sentence names
 DOUBTED = ("perhaps_copies", "always_the_same")
-"""Codes of findings on judges who may be copies, as far as they agree too little to tell."""
+"""Codes of findings on judges who may be copies, which are said by :attr:`Panel.doubts`."""
 
 MEANINGS = {
     "right": "share of the judge’s annotations that are the truth, by the fit",
@@ -60,12 +61,16 @@ class Panel:
             the others; ``n_effective``, like how much of an independent judge it counts.
         copies: by group of judges who agree more than independent ones can: ``judges``, ``question`` (the one in which
             they do, or None), ``same`` (the share of tasks of two of them with one label), ``others`` (the same of one
-            of them and another judge), ``tasks``.
+            of them and another judge), ``tasks``, ``by_gold`` (what gold labels tell: "copies", "better", "better
+            copies" for both, "open"; None where they are too few) and ``said``, all of it as a sentence.
+        doubts: findings on further judges who may copy, who decide the labels, or always give the same, by gold labels
+            where there are enough.
         drop: by judge and ``question`` (None for all) the ``reason`` to leave it out.
         errors: how the judges err together, and like how many independent ones they count; None where nothing tells.
         agreement: coefficients of agreement.
         systems: what was judged, by :func:`.system_scores`; None where no task is of a system.
         system_score: what their score is, in words.
+        system_column: the column of the table that names them; None where something else does.
         ranking: of comparisons the items by their scores, by :func:`.item_ranking`; None where the fit gives no scores.
         estimate: how often the labels are right, by gold labels; None without.
         gold_needed: how many gold labels make the panel's accuracy known as well as wanted.
@@ -78,11 +83,13 @@ class Panel:
     fit: Fit
     judges: pd.DataFrame
     copies: pd.DataFrame
+    doubts: tuple[Finding, ...]
     drop: pd.DataFrame
     errors: ErrorCorrelation | None
     agreement: Agreement
     systems: pd.DataFrame | None
     system_score: str
+    system_column: str | None
     ranking: pd.DataFrame | None
     estimate: Estimate | None
     gold_needed: GoldNeeded
@@ -111,19 +118,20 @@ class Panel:
     def alerts(self) -> list[tuple[str, tuple[str, ...], str]]:
         """Findings to act on, the weightiest first: a title, sentences, and the section of the page that has more."""
         made: list[tuple[str, tuple[str, ...], str]] = []
-        if len(self.copies):
-            texts = tuple(_of_group(row) for _, row in self.copies.head(NAMED).iterrows())
-            made.append((f"{count_text(len(self.copies), 'group')} who agree as copies do", texts, "copies"))
+        if len(doubted := self.copies[self.copies["by_gold"] != "better"]):
+            texts = tuple(doubted["said"].head(NAMED))
+            made.append((f"{count_text(len(doubted), 'group')} who agree as copies do", texts, "copies"))
         if len(self.drop):
             reasons = dict.fromkeys(self.drop["reason"].tolist())
             by_reason = {reason: list(self.drop.index[self.drop["reason"] == reason]) for reason in reasons}
             texts = tuple(f"{listing(names, NAMED)}: {reason}." for reason, names in by_reason.items())
             made.append((f"{count_text(len(self.drop.index.unique()), 'judge')} to leave out", texts, "drop"))
         if self.estimate is not None and self.estimate.accuracy["without_gold"] > self.estimate.accuracy["high"]:
-            made.append(("Labels that are less often right than they say", (self._of_labels(),), "labels"))
+            made.append(("Labels that are less often right than they say", (_of_too_sure(self.estimate),), "labels"))
         found = [one for one in self.fit.findings if one.severity == "warning" or one.code in NOTED]
-        if doubted := [one for one in found if one.code in DOUBTED]:
-            made.append(("Judges who may copy", tuple(one.standing for one in doubted), "copies"))
+        if may_copy := [one for one in self.doubts if one.severity == "warning" or one.code in NOTED]:
+            title = "Judges who count as one" if may_copy[0].severity == "warning" else "Judges who may copy"
+            made.append((title, tuple(one.standing for one in may_copy), "copies"))
         if others := [one for one in found if one.code not in ("copies", *DOUBTED)]:
             made.append(("Findings of the fit", tuple(one.standing for one in others), "labels"))
         return made
@@ -194,10 +202,13 @@ class Panel:
 
     def _copies_section(self) -> Section:
         shown = self.copies.assign(judges=self.copies["judges"].map(lambda names: listing(names, NAMED)))
-        if self.copies["question"].isna().all():
-            shown = shown.drop(columns="question")
-        doubts = [one.standing for one in self.fit.findings if one.code in DOUBTED]
-        values = {"copies": shown.set_index("judges"), "doubts": doubts, "errors": self.errors}
+        empty = [name for name in ("question", "by_gold") if shown[name].isna().all()]
+        said = [*self.copies["said"], *(one.standing for one in self.doubts)]
+        values = {
+            "copies": shown.drop(columns=[*empty, "said"]).set_index("judges"),
+            "said": said,
+            "errors": self.errors,
+        }
         return section("copies", "Who copies whom", **values)
 
     def _drop_section(self) -> Section:
@@ -216,7 +227,7 @@ class Panel:
             "systems",
             "What was judged",
             systems=frame,
-            said=self.system_score,
+            said=f"{self.system_score}{self.by_column}",
             files=files,
             drawn=draw if len(frame) > 1 else None,
         )
@@ -335,16 +346,22 @@ class Panel:
             return str(self.estimate)
         promised = float(np.asarray(self.fit.posterior).max(-1).mean())
         needed = self.gold_needed
+        n_gold = int(needed.table["n_gold"].loc["accuracy"].iloc[0])
         return (
             f"The labels say that {promised:.0%} of them are right, and labels without gold are often too sure; "
-            f"{count_text(int(needed), 'gold label')} would tell it by an interval {needed.width:g} wide."
+            f"{count_text(n_gold, 'gold label')} would tell it by an interval {needed.width:g} wide."
         )
+
+    @property
+    def by_column(self) -> str:
+        """Where the systems' names are from, in words; nothing where that is no column."""
+        return "" if self.system_column is None else f" (column {self.system_column!r})"
 
     def _of_systems(self, systems: pd.DataFrame) -> str:
         best = systems.iloc[0]
         first = (
-            f"Of {count_text(len(systems), 'system')} the best is {systems.index[0]!r}, {self.system_score} "
-            f"{best['score']:.3f} ({best['score_low']:.3f}–{best['score_high']:.3f})"
+            f"Of {count_text(len(systems), 'system')}{self.by_column} the best is {systems.index[0]!r}, "
+            f"{self.system_score} {best['score']:.3f} ({best['score_low']:.3f}–{best['score_high']:.3f})"
         )
         return f"{first}, with probability {best['best']:.2f} that none is better, as far as the labels are right."
 
@@ -361,6 +378,15 @@ class Panel:
             f"the panel{scored}, beyond the intervals, while differences between judges{several} hardly change. How "
             "often a judge is right is relative to the panel, too: who leans as it does comes out too well."
         )
+
+
+def _of_too_sure(estimate: Estimate) -> str:
+    """Return by how much the probabilities of the labels say more than gold labels do."""
+    said, low, right, high = (100 * estimate.accuracy[name] for name in ("without_gold", "low", "estimate", "high"))
+    return (
+        f"By gold labels the labels' probabilities are too high by {said - right:.0f} percentage points on average "
+        f"({estimate.interval:.0%} interval {said - high:.0f} to {said - low:.0f})."
+    )
 
 
 def _of_items(ranking: pd.DataFrame) -> str:
@@ -381,15 +407,6 @@ def _of_best(ranking: pd.DataFrame) -> str:
     """Return the first item of a ranking with its score."""
     best = ranking.iloc[0]
     return f"{ranking.index[0]!r}, score {best['score']:.2f} ({best['score_low']:.2f} to {best['score_high']:.2f})"
-
-
-def _of_group(row: pd.Series) -> str:
-    question = "" if row["question"] is None else f" of question {row['question']!r}"
-    return (
-        f"{listing(row['judges'], NAMED)} give the same label on {row['same']:.0%} of "
-        f"{count_text(row['tasks'], 'task')}{question}, "
-        f"and that of another judge on {row['others']:.0%}: copies, or much better than the rest."
-    )
 
 
 def _has_width(row: pd.Series, name: str) -> bool:

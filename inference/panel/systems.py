@@ -25,7 +25,19 @@ RIGHT = ("c", "correct", "right", "yes", "pass", "passed", "true", "good", "1")
 """Names of the class that counts, in small letters, where one class alone has such a name."""
 
 
-def systems_of(annotations: Annotations, system: Any, source: Any) -> dict[Any, Any] | None:
+class Systems(dict[Any, Any]):
+    """The system by task.
+
+    Attributes:
+        column: of the table, that names them; None where something else does.
+    """
+
+    def __init__(self, by_task: Any, column: str | None = None) -> None:
+        super().__init__(by_task)
+        self.column = column
+
+
+def systems_of(annotations: Annotations, system: Any, source: Any) -> Systems | None:
     """Return the system by task, None where nothing says so.
 
     Args:
@@ -44,7 +56,7 @@ def systems_of(annotations: Annotations, system: Any, source: Any) -> dict[Any, 
     if isinstance(system, str):
         found = _of_column(source, system, tasks)
     elif isinstance(system, Mapping | pd.Series):
-        found = dict(system.items())
+        found = Systems(system.items(), getattr(system, "column", None))
     else:
         raise TypeError(f"system= takes a column's name, or systems by task, not a {type(system).__name__}")
     if all(pd.isna(found.get(task)) for task in tasks):
@@ -52,10 +64,10 @@ def systems_of(annotations: Annotations, system: Any, source: Any) -> dict[Any, 
     return found
 
 
-def _told_by(source: Any, tasks: Ids) -> dict[Any, Any] | None:
+def _told_by(source: Any, tasks: Ids) -> Systems | None:
     """Return the system of each task by what a log or a column such as "model" says; None where neither does."""
     if _is_of_logs(source):
-        found = {task: answered_by(task) for task in tasks}
+        found = Systems((task, answered_by(task)) for task in tasks)
         return None if None in found.values() else found
     table = _table_of(source)
     if table is None:
@@ -66,7 +78,7 @@ def _told_by(source: Any, tasks: Ids) -> dict[Any, Any] | None:
             if of_text.index.is_unique and 1 < of_text.nunique() <= len(of_text) / TASKS_EACH:
                 each = of_text.reindex([str(task) for task in tasks])
                 if each.notna().all():
-                    return dict(zip(tasks, each, strict=True))
+                    return Systems(zip(tasks, each, strict=True), column)
     return None
 
 
@@ -88,7 +100,7 @@ def _table_of(source: Any) -> pd.DataFrame | None:
     return read_parquet_table(path) if is_parquet else read_text_table(path)
 
 
-def _of_column(source: Any, column: str, tasks: Ids) -> dict[Any, Any]:
+def _of_column(source: Any, column: str, tasks: Ids) -> Systems:
     """Return systems by task, from a column of the table that the annotations were made of."""
     table = _table_of(source)
     if table is None:
@@ -103,7 +115,7 @@ def _of_column(source: Any, column: str, tasks: Ids) -> dict[Any, Any]:
         raise AnnotationError(
             f"system={column!r}: task {of_text.index[twice][0]!r} has two systems; a task is one answer of one system"
         )
-    return {task: of_text.get(str(task)) for task in tasks}
+    return Systems(((task, of_text.get(str(task))) for task in tasks), column)
 
 
 def _by_task(table: pd.DataFrame, column: str, tasks: Ids) -> pd.Series:

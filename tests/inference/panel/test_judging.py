@@ -446,7 +446,8 @@ def test_the_command_prints_and_writes_what_python_gives(crowd, panel, tmp_path)
     assert [row["system"] for row in written["systems"]] == list(panel.systems.index)
     shown = " ".join(done.stdout.split())
     assert all(one in shown for one in panel.sentences)
-    assert "Systems by share of 'pass'" in shown
+    assert "Systems (column 'model'), by share of 'pass'" in shown
+    assert "Of 4 systems (column 'model') the best is" in shown
     assert "copy of b" in shown
     quiet = crowdppl("judge", tmp_path / "verdicts.csv", *options, "--json", tmp_path / "again.json", "--quiet")
     assert (quiet.exit_code, quiet.stdout) == (0, "")
@@ -476,3 +477,24 @@ def test_with_every_true_label_known_it_is_said_that_intervals_have_no_width(cro
     assert "crowdppl estimate DIR GOLD --of population" in shown
     assert "worker_families={" not in shown
     assert "of='population'" not in shown
+
+
+def test_labels_that_say_too_much_are_told_once_with_by_how_much(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 200)
+    misled = rng.random(200) < 0.25
+    given = np.where(misled[:, None], 1 - truth[:, None], truth[:, None]) ^ (rng.random((200, 5)) < 0.05)
+    annotations = cp.Annotations.from_matrix(pd.DataFrame(np.array(["no", "yes"])[given], columns=list("abcde")))
+    gold = {int(i): ("no", "yes")[truth[i]] for i in rng.choice(200, 80, replace=False)}
+    panel = cp.judge(annotations, gold, story="one_coin")
+    (text,) = [texts[0] for title, texts, _ in panel.alerts if "less often right" in title]
+    accuracy = panel.estimate.accuracy
+    assert f"too high by {100 * (accuracy['without_gold'] - accuracy['estimate']):.0f} percentage points" in text
+    assert not set(panel.sentences) & {one for _, texts, _ in panel.alerts for one in texts}
+
+
+def test_the_command_tells_a_finding_of_the_fit_once(crowd, tmp_path):
+    """A fit that had not converged was told as a warning and again among the panel's findings."""
+    crowd[0].to_csv(tmp_path / "verdicts.csv", index=False)
+    done = crowdppl("judge", tmp_path / "verdicts.csv", "--story", "one_coin", "--set", "max_iterations=1")
+    assert " ".join(done.output.split()).count("too few to see whether it converged") == 1

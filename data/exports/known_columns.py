@@ -47,6 +47,12 @@ ASKED_ABOUT = ("article", "conversation", "dialogue", "email", "essay", "passage
 
 IDENTIFIERS = ("id", "uid", "uuid", "guid")
 LISTED = 12  # columns that were left out
+STAMPS = (
+    "timestamp", "createdat", "submittedat", "annotatedat", "labeledat", "labelledat", "judgedat", "ratedat",
+    "zeitstempel", "horodateur", "marcatemporal",
+)  # fmt: skip
+"""Names, as :func:`.stem` has them, of columns that say when an annotation was given."""
+
 NEARLY = 0.9  # of the rows differ in task, question and worker
 INFER = "infer"
 """Find the column out by its name."""
@@ -465,27 +471,45 @@ def left_out(
     *,
     takes_gold: bool = True,
     table: pd.DataFrame | None = None,
+    ranked: Collection[str] = (),
+    takes_when: bool = False,
 ) -> str:
-    """Return that columns were left out, and what takes one that is named like true labels; nothing where none were.
+    """Return that columns were left out, and what takes one named like true labels or times; nothing where none were.
 
     Args:
         columns: of a table.
         used: those of them that were read.
         takes_gold: whether ``gold=`` may name a column of the table.
         table: it, where a column may be left out because it is empty, which is said.
+        ranked: those of :func:`ranked_columns`, by which :func:`crowdppl.judge` ranks what was judged.
+        takes_when: whether ``when=`` may name a column of the table that is not named yet.
     """
     others = [str(name) for name in columns if name not in used]
     empty = [] if table is None else [name for name in others if table[name].isna().all()]
-    others = [name for name in others if name not in empty]
+    ranked = [name for name in others if name in ranked and name not in empty]
+    others = [name for name in others if name not in (*empty, *ranked)]
     said_empty = f"; left out, as empty: {listing(empty, LISTED)}" if empty else ""
+    if ranked:
+        said_empty += f"; {listing(ranked, LISTED)} is no part of a fit: judge ranks what was judged by it"
     if not others:
         return said_empty
     true = next(iter(named_for("gold", others)), None) if takes_gold else None
-    return (
-        f"; left out: {listing(others, LISTED)}"
-        + ("" if true is None else f" (true labels are taken by gold={true!r})")
-        + said_empty
-    )
+    time = next((name for name in others if stem(name) in STAMPS), None) if takes_when else None
+    taken = [f"true labels are taken by gold={true!r}"] * (true is not None)
+    taken += [f"when={time!r} tells how workers change over time"] * (time is not None)
+    return f"; left out: {listing(others, LISTED)}" + f" ({'; '.join(taken)})" * bool(taken) + said_empty
+
+
+def ranked_columns(table: pd.DataFrame, task: str) -> list[str]:
+    """Return the columns that name one system for each task, of several: whose answers were judged.
+
+    Args:
+        table: with a row for each annotation or task.
+        task: its column of the tasks.
+    """
+    named = [name for name in table.columns if name != task and SYSTEMS.fullmatch(stem(str(name)))]
+    each = {name: table[[task, name]].dropna().drop_duplicates() for name in named}
+    return [str(name) for name, of in each.items() if not of[task].duplicated().any() and of[name].nunique() > 1]
 
 
 def gold_column(table: pd.DataFrame, gold: Any) -> str | None:

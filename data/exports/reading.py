@@ -64,6 +64,7 @@ from .known_columns import (
     gold_in,
     left_out,
     name_of_parts,
+    ranked_columns,
     with_answers_of_systems,
     with_identifiers_of_content,
     with_named_parts,
@@ -631,6 +632,8 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
         if is_text(given) and given.isin([str(value) for value in silent]).any():  # as pandas reads numbers beside it
             frame = frame.assign(**{roles.label: convert_labels(given, abstentions=silent)[0]})
             table = replace(table, frame=frame)
+    if (when := asked.options.get("when")) is not None:
+        questions = ", ".join(filter(None, (questions, f"when {when!r}")))
     columns = {"question": question} if question is not None else {}
     count = count_column(roles, frame) if asked.count is None and not answers else asked.count
     if count != asked.count:
@@ -645,10 +648,12 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
         fields = csv_fields(path, asked.separator, of_table, options, asked.encoding, frame, table.where)
     apart = "" if question is not None else _telling_apart(frame, roles)
     said = ", ".join(filter(None, (roles.said(), questions)))
-    used = [roles.task, roles.worker, roles.label, columns["seconds"], count, asked.options.get("when")]
+    used = [roles.task, roles.worker, roles.label, columns["seconds"], count, when]
     used += of_task
     used += [question, *answers, (gold_column(frame, asked.gold) or roles.gold) if said_gold else None]
-    return _with_said(Annotations(**fields), what, said, said_gold, apart, left_out(frame.columns, used))
+    takes_when = when is None and roles.worker is not None
+    rest = left_out(frame.columns, used, ranked=ranked_columns(frame, roles.task), takes_when=takes_when)
+    return _with_said(Annotations(**fields), what, said, said_gold, apart, rest)
 
 
 def _has_labels_of(question: str, table: Table, asked: Asked) -> bool:
@@ -893,7 +898,7 @@ def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Ann
         given = zip(tasks.tolist(), labels.pop().tolist(), strict=True)
         known = {task: label for task, label in given if label is not None and label == label} or None
         said += f", gold labels in {wide.gold!r}"
-    said += left_out(wide.others, table=table)
+    said += left_out(wide.others, table=table, ranked=ranked_columns(table, wide.of))
     if are_classes:
         counts = table[list(wide.columns)].apply(pd.to_numeric).fillna(0).set_axis(tasks.tolist())
         return Annotations.from_counts(counts.set_axis(labels[0].tolist(), axis=1), gold=known, **asked.options), said
@@ -1000,8 +1005,8 @@ def _with_said(
     sizes = (
         f"{count_text(annotations.n_annotations, 'annotation')} of {count_text(annotations.n_tasks, 'task')}, {workers}"
     )
-    if not (roles or gold or apart):
-        return annotations, ""  # nothing was guessed
+    if not (roles or gold or apart or rest):
+        return annotations, ""  # nothing was guessed, and nothing left out
     if annotations.worker is not None and annotations.repeats == "keep":
         repeated = n_repeated(annotations.task, annotations.worker, annotations.n_annotations)
         sizes += f"; repeated by the same worker: {count_text(repeated, 'annotation')}{apart}" if repeated else ""

@@ -34,7 +34,7 @@ from .langfuse_scores import TRACES, read_traces, traces_of_table
 from .langsmith_feedback import NEEDED, read_feedback
 from .llm_judge import turn_name
 
-STAMPS = (
+OF_FORMS = (
     "timestamp", "zeitstempel", "horodateur", "marcatemporal", "starttime", "completiontime", "submittedat",
     "startdate", "enddate", "recordeddate", "datesubmitted",
 )  # fmt: skip
@@ -290,7 +290,7 @@ def form_roles(table: pd.DataFrame, what: str, *, worker: str | None, asked: boo
         if not asked:
             return None  # what looks for the columns of a row for each annotation says what is wrong
         raise missing_column(worker, "worker", names, what)
-    stamps = [name for name in names if plain(name) in STAMPS]
+    stamps = [name for name in names if plain(name) in OF_FORMS]
     people = [name for name in names if stem(name) in NAMES["worker"] or plain(name) in PEOPLE]
     people.sort(key=lambda name: stem(name) not in NAMES["worker"])
     if not asked:
@@ -421,6 +421,7 @@ def compared_annotations(
     for name in found.answers:
         columns[name] = columns[name].map(lambda value: items.get(value, value), na_action="ignore")
     options = dict(asked.options)
+    when = options.pop("when", None)
     try:
         fields = comparison_fields(
             pd.DataFrame(columns),
@@ -429,7 +430,7 @@ def compared_annotations(
                 label="label" if len(found.answers) > 1 else found.label,
                 count=asked.count,
                 seconds=None if asked.seconds == INFER else asked.seconds,
-                when=options.pop("when", None),
+                when=when,
             ),
             abstain=options.pop("abstain", None),
             meaning=asked.meaning,
@@ -452,7 +453,9 @@ def compared_annotations(
     sizes += count_text(annotations.n_workers, "worker") if annotations.named else "workers not named"
     sizes += f", {count_text(len(annotations.questions), 'question')}" if len(annotations.questions) else ""
     of_turns = "" if turns is None else f", each {TURN!r} of which is a prompt of its own"
-    rest = left_out(table.columns, [*columns, *([] if turns is None else [TURN])], takes_gold=False)
+    used = [*columns, *([] if turns is None else [TURN])]
+    rest = left_out(table.columns, used, takes_gold=False, takes_when=when is None and annotations.named)
+    of_turns += "" if when is None else f", when {when!r}"
     own = f"; {OWN}" if annotations.preferences and asked.preferences is None else ""
     return annotations, f"{what}: comparisons ({found.said()}{of_turns}{ties}): {sizes}{rest}{own}"
 

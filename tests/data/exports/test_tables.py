@@ -336,8 +336,8 @@ def test_columns_that_a_long_table_does_not_need_are_named(tmp_path, capsys):
         taken = cp.read(source, gold="truth")
         said = capsys.readouterr().err
         assert (
-            "4 gold labels in 'truth'; left out: 'row', 'Timestamp', 'gold' (true labels are taken by gold='gold')"
-            in said
+            "4 gold labels in 'truth'; left out: 'row', 'Timestamp', 'gold' (true labels are taken by gold='gold'; "
+            "when='Timestamp' tells how workers change over time)" in said
         )
         assert taken.classes[int(taken.gold[0])] == "yes"
     cp.read(table.drop(columns=["row", "Timestamp", "truth"]))
@@ -347,6 +347,44 @@ def test_columns_that_a_long_table_does_not_need_are_named(tmp_path, capsys):
     many = table.assign(**{f"x{i}": 0 for i in range(20)})
     cp.read(many, label="label")
     assert "'x8' and 11 more (" in capsys.readouterr().err
+
+
+def test_a_column_of_times_is_said_to_be_taken_or_left_out_and_by_what_it_is_taken(tmp_path, capsys):
+    """Where no other column's name was guessed it was left out without a word, and what when= took was not said."""
+    table = FRAME.assign(timestamp=pd.date_range("2026-01-01", periods=5))
+    table.to_csv(tmp_path / "a.csv", index=False)
+    for source in (table, tmp_path / "a.csv"):
+        assert cp.read(source).when is None
+        assert "; left out: 'timestamp' (when='timestamp' tells how workers change" in capsys.readouterr().err
+        assert cp.read(source, when="timestamp").when is not None
+        said = capsys.readouterr().err
+        assert "when 'timestamp'" in said
+        assert "left out" not in said
+    pairs = pd.DataFrame({"left": list("abc"), "right": list("bca"), "label": ["left", "right", "left"]})
+    pairs["created_at"] = pd.date_range("2026-01-01", periods=3)
+    cp.read(pairs)
+    assert "left out: 'created_at'\n" in capsys.readouterr().err  # when= is of named workers
+    pairs["worker"] = "ann"
+    cp.read(pairs)
+    assert "left out: 'created_at' (when='created_at' tells" in capsys.readouterr().err
+    cp.read(pairs, when="created_at")
+    assert ", when 'created_at')" in capsys.readouterr().err
+    cp.read(FRAME.pivot(index="task", columns="worker", values="label").assign(timestamp="10:00").reset_index())
+    assert "left out: 'timestamp'\n" in capsys.readouterr().err
+
+
+def test_a_column_of_systems_is_said_to_be_what_judge_ranks_where_it_can(tmp_path, capsys):
+    """It was said to be left out, and systems were ranked by it."""
+    table = FRAME.assign(system=FRAME["task"].map({"t1": "new", "t2": "old", "t3": "new"}))
+    cp.read(table)
+    said = capsys.readouterr().err
+    assert "'system' is no part of a fit: judge ranks what was judged by it" in said
+    assert "left out" not in said
+    wide = FRAME.pivot(index="task", columns="worker", values="label").assign(system=["new", "old", "new"])
+    cp.read(wide.reset_index())
+    assert "'system' is no part of a fit" in capsys.readouterr().err
+    cp.read(table.assign(system="only one"))
+    assert "left out: 'system'" in capsys.readouterr().err
     pairs = pd.DataFrame({"left": ["a", "b"], "right": ["b", "a"], "judge": 1, "winner": ["left", "right"], "note": ""})
     cp.read(pairs)
     assert capsys.readouterr().err.strip().endswith("1 worker; left out: 'note'")

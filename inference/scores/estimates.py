@@ -11,7 +11,7 @@ from ...data import AnnotationError
 from ...data.arrays import cross_counts
 from ...data.description import count_text
 from ...data.errors import check_name, look_up, warn
-from ...data.id_text import listing
+from ...data.id_text import listing, name_text
 from ..findings.summary import Summary
 from ..fitted.intervals import INTERVAL, checked_tail, wilson
 from .against_gold import with_gold
@@ -39,6 +39,7 @@ class Estimate:
         n_gold: how many gold labels the estimates are from.
         gold_used: how many gold labels are left out, because the fit was told them.
         contradicted: by task, gold labels that contradict all annotations: gold, annotation, annotations.
+        of_sides: whether the classes are the sides of comparisons, whose shares say only how items were placed.
     """
 
     table: pd.DataFrame
@@ -49,6 +50,7 @@ class Estimate:
     n_gold: int
     gold_used: int
     contradicted: pd.DataFrame
+    of_sides: bool = False
 
     @property
     def accuracy(self) -> pd.Series:
@@ -83,18 +85,18 @@ class Estimate:
         accuracy, prevalence = self.accuracy, self.prevalence
         what = f"{self.n_tasks:,} labels" if self.of == "tasks" else "labels of tasks like these"
         text = _share if self.knows_all else _text
-        shares = [f"{name} {text(row)}" for name, row in prevalence.iterrows()]
-        shown = listing(shares, LISTED, str, of="classes")
+        shares = [f"{name_text(name)!r} {text(row)}" for name, row in prevalence.iterrows()]
+        shown = "" if self.of_sides else f" Prevalence: {listing(shares, LISTED, str, of='classes')}."
         if self.knows_all:
             return (
                 f"{accuracy['estimate']:.1%} of {what} are right, and their probabilities say "
-                f"{accuracy['without_gold']:.1%}. Prevalence: {shown}. All {self.n_gold:,} true "
+                f"{accuracy['without_gold']:.1%}.{shown} All {self.n_gold:,} true "
                 "labels are known: for these tasks intervals have no width, and "
                 "cp.estimate(fit, gold, of='population') has those for tasks like these."
             )
         return (
             f"{accuracy['estimate']:.1%} of {what} are right ({self.interval:.0%} interval {_bounds(accuracy)}; their "
-            f"probabilities say {accuracy['without_gold']:.1%}). Prevalence: {shown}. By "
+            f"probabilities say {accuracy['without_gold']:.1%}).{shown} By "
             f"{NAMES[self.method]} from {count_text(self.n_gold, 'gold label')}: these intervals hold under a wrong "
             "story, too, where those of a fit's summary and report are the story's."
         )
@@ -245,9 +247,8 @@ def estimate(
     if of == "population":
         found = _of_population(found, len(sample.tasks), interval)
     table = _table(sample, found)
-    result = Estimate(
-        table, method, of, interval, len(sample.tasks), len(sample.gold), sample.gold_used, sample.contradicted
-    )
+    counts = len(sample.tasks), len(sample.gold), sample.gold_used
+    result = Estimate(table, method, of, interval, *counts, sample.contradicted, sample.of_sides)
     if len(sample.gold) < FEW:
         warn(_few_text(result, sample))
     return result

@@ -10,11 +10,15 @@ from numpy.typing import ArrayLike
 
 from ...data.description import count_text
 from ...data.errors import real_number, warn
+from ...data.id_text import listing, name_text
+from ...data.questions import QUESTION
 from ..fitted.intervals import INTERVAL, checked_tail, quantile, wilson
 from .gold_sample import FEW, GoldSample, gold_sample
 from .gold_shares import Residuals, estimated, residuals, slope
 
 PILOT = 50  # gold labels that are worth having before others are planned
+EACH = 10  # gold labels of one question from which they plan it, and not the label probabilities
+QUESTIONS = 8  # that a sentence names
 LISTED = 3  # classes that a sentence names; of more only the one that takes the most
 
 
@@ -27,11 +31,15 @@ class GoldNeeded:
             ``int(…)`` of the plan.
         table: by ``quantity`` ("accuracy", "prevalence") and ``of`` ("labels", or the class): ``n_gold``, how many it
             takes alone; ``expected``, the share that was assumed; ``width_now``, of the pilot's interval, NaN without.
+            Of comparisons the accuracy alone: the shares of their sides say only how items were placed.
         at_most: how many are enough whatever the labels are worth.
         width: from the low to the high end.
         interval: mass of the intervals.
         n_tasks: how many tasks there are to draw from.
         pilot: how many gold labels the plan is from; 0 where it is from the label probabilities.
+        by_question: of several questions about each task, by question: ``n_gold``, how many gold labels of this
+            question alone the accuracy of its labels takes; ``expected``, the accuracy that was assumed; ``n_tasks``;
+            and ``pilot``, of which fewer than :data:`EACH` are not used. None where there is one question.
     """
 
     n_gold: int
@@ -41,6 +49,7 @@ class GoldNeeded:
     interval: float
     n_tasks: int
     pilot: int
+    by_question: pd.DataFrame | None = None
 
     def __int__(self) -> int:
         return self.n_gold
@@ -51,7 +60,7 @@ class GoldNeeded:
         if many:
             table = table.iloc[[0, 1 + int(table["n_gold"].iloc[1:].argmax())]]
         parts = [
-            f"{n:,} for the {quantity}{'' if quantity == 'accuracy' else f' of {of}'}"
+            f"{n:,} for the {quantity}{'' if quantity == 'accuracy' else f' of {name_text(of)!r}'}"
             for quantity, of, n in zip(table["quantity"], table["of"], table["n_gold"], strict=True)
         ]
         source = (
@@ -60,11 +69,24 @@ class GoldNeeded:
             else "the label probabilities, which are often too sure"
             + f": plan again with a pilot of {PILOT} gold labels" * (self.n_gold > PILOT)
         )
+        drawn = f"of tasks drawn at random from {self.n_tasks:,}"
+        if self.by_question is not None:
+            drawn = f"drawn at random from {self.n_tasks:,} pairs of a task and a question, which pools all questions,"
         return (
-            f"{count_text(self.n_gold, 'gold label')} of tasks drawn at random from {self.n_tasks:,} make "
+            f"{count_text(self.n_gold, 'gold label')} {drawn} make "
             f"{self.interval:.0%} intervals at most {self.width:g} wide ({', '.join(parts)}{many}), by {source}. "
-            f"{self.at_most:,} are enough whatever the labels are worth."
+            f"{self.at_most:,} are enough whatever the labels are worth.{self._of_questions()}"
         )
+
+    def _of_questions(self) -> str:
+        """Return what each question takes by itself, as a sentence; nothing where there is one."""
+        if self.by_question is None:
+            return ""
+        each = [
+            f"{row['n_gold']:,.0f} for {name!r} ({row['expected']:.0%} right)"
+            for name, row in self.by_question.sort_values("n_gold", ascending=False, kind="stable").iterrows()
+        ]
+        return f" The accuracy of one question's labels takes {listing(each, QUESTIONS, str, of='questions')}."
 
     __repr__ = __str__
 
@@ -115,8 +137,33 @@ def gold_needed(source: Any, width: float = 0.05, *, gold: Any = None, interval:
         "width_now": [one.width(pilot, interval) if pilot else np.nan for one in assumed],
     }
     table = sample.figures(rows)
+    if sample.of_sides:
+        table = table.loc[["accuracy"]]
     at_most = _fewest(_alone(0.5, n_tasks), width, interval)
-    return GoldNeeded(int(table["n_gold"].max()), table, at_most, width, interval, n_tasks, pilot)
+    return GoldNeeded(
+        int(table["n_gold"].max()),
+        table,
+        at_most,
+        width,
+        interval,
+        n_tasks,
+        pilot,
+        _by_question(sample, width, interval),
+    )
+
+
+def _by_question(sample: GoldSample, width: float, interval: float) -> pd.DataFrame | None:
+    """Return what the accuracy of each question's labels takes; None where there is one question."""
+    parts = sample.of_questions()
+    if not parts:
+        return None
+    last, rows = len(sample.classes), []
+    for part in parts.values():
+        n_pilot = len(part.gold)
+        assumed = _of_pilot(part, last, interval) if n_pilot >= EACH else _of_probabilities(part, last)
+        n_gold = _fewest(assumed, width, interval)
+        rows.append({"n_gold": n_gold, "expected": assumed.share, "n_tasks": assumed.n_tasks, "pilot": n_pilot})
+    return pd.DataFrame(rows, pd.Index(list(parts), name=QUESTION, dtype=object))
 
 
 class Assumed(NamedTuple):

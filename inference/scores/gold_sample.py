@@ -1,7 +1,7 @@
 """A sample of tasks with gold labels, what the fit was told of others, and gold labels that all workers contradict."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ...data import AnnotationError, Annotations
 from ...data.errors import warn
 from ...data.id_text import listing, name_quoted
+from ...data.questions import QUESTION
 from .against_gold import with_gold
 from .gold_shares import GoldDraw, drawn_alike
 
@@ -32,6 +33,9 @@ class GoldSample:
         contradicted: gold tasks whose annotations are all of one other class: :func:`contradicted_by_all`.
         tasks: all tasks.
         classes: the K classes.
+        question: of the N tasks, as positions of `questions`, ``(N,)``; None where there is one.
+        questions: their names.
+        of_sides: whether the classes are the sides of comparisons, whose shares say only how items were placed.
     """
 
     probabilities: np.ndarray
@@ -43,6 +47,9 @@ class GoldSample:
     contradicted: pd.DataFrame
     tasks: pd.Index
     classes: pd.Index
+    question: np.ndarray | None = None
+    questions: tuple[Any, ...] = ()
+    of_sides: bool = False
 
     @property
     def label(self) -> np.ndarray:
@@ -70,6 +77,20 @@ class GoldSample:
         k = len(self.classes)
         y = np.column_stack([np.eye(k)[self.gold], self.right])
         return y, np.column_stack([self.probabilities, self.probabilities.max(-1)])
+
+    def of_questions(self) -> dict[Any, "GoldSample"]:
+        """Return the sample of each question that has tasks here; empty where there is one question."""
+        parts: dict[Any, GoldSample] = {}
+        if self.question is None:
+            return parts
+        for place, name in enumerate(self.questions):
+            rows = np.asarray(self.question == place)
+            if rows.any():
+                kept, new = rows[self.at], np.cumsum(rows) - 1
+                inclusion = None if self.inclusion is None else self.inclusion[kept]
+                own = {"probabilities": self.probabilities[rows], "at": new[self.at[kept]], "gold": self.gold[kept]}
+                parts[name] = replace(self, **own, inclusion=inclusion, question=None, questions=())
+        return parts
 
     def figures(self, columns: Mapping[str, ArrayLike]) -> pd.DataFrame:
         """Numbers of these properties, ``(K + 1,)`` by column, as a frame with those of the accuracy first."""
@@ -106,6 +127,7 @@ def gold_sample(source: Any, gold: Any = None, *, needed: bool = True) -> GoldSa
     contradicted = contradicted_by_all(found.annotations, np.where(use, found.gold, -1))
     if len(contradicted):
         warn(_contradiction_text(contradicted))
+    question, questions = _questions_of(found.probabilities.index)
     return GoldSample(
         values[rest],
         np.flatnonzero(use[rest]),
@@ -116,7 +138,18 @@ def gold_sample(source: Any, gold: Any = None, *, needed: bool = True) -> GoldSa
         contradicted,
         found.probabilities.index,
         found.probabilities.columns,
+        None if question is None else question[rest],
+        questions,
+        found.annotations is not None and found.annotations.sides is not None,
     )
+
+
+def _questions_of(tasks: pd.Index) -> tuple[np.ndarray | None, tuple[Any, ...]]:
+    """Return the question of each task, and the questions' names; None and nothing where there is one question."""
+    if QUESTION not in tasks.names:
+        return None, ()
+    question, names = pd.factorize(tasks.get_level_values(QUESTION))
+    return question, tuple(names)
 
 
 def contradicted_by_all(annotations: Annotations | None, gold: np.ndarray) -> pd.DataFrame:

@@ -359,7 +359,7 @@ def test_what_it_prints_has_the_figures():
     text = str(found)
     assert repr(found) == text
     assert text.startswith(f"{found.accuracy['estimate']:.1%} of 300 labels are right (90% interval ")
-    assert f"c1 {found.prevalence.loc['c1', 'estimate']:.1%}" in text
+    assert f"'c1' {found.prevalence.loc['c1', 'estimate']:.1%}" in text
     assert "prediction-powered inference from 60 gold labels" in text
     summary = found.summary()
     pd.testing.assert_frame_equal(summary.tables["estimates"], found.table)
@@ -497,3 +497,10 @@ def test_what_it_prints_leaves_no_single_class_out(n_classes):
     said = str(cp.estimate(fit, gold)).partition("Prevalence: ")[2].partition(". By")[0]
     assert said.count("%") // 2 == (7 if n_classes == 7 else 6)
     assert said.endswith("2 more classes") == (n_classes == 8)
+
+
+def test_classes_that_are_numbers_are_told_from_their_shares():
+    annotations, _ = cp.simulate("one_coin", n_tasks=60, n_workers=5, annotations_per_task=4, seed=0)
+    fit = cp.fit("one_coin", annotations.without_gold(), progress=False)
+    said = str(cp.estimate(fit, dict(enumerate(annotations.gold[:30].tolist()))))
+    assert re.search(r"Prevalence: '0' \d+\.\d% \(.*'1' \d+\.\d% \(", said)

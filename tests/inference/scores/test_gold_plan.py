@@ -88,10 +88,10 @@ def test_of_more_than_three_classes_only_the_one_that_takes_the_most_is_printed(
     probabilities = 0.9 * np.eye(n_classes)[task] + 0.1 / n_classes
     plan = cp.gold_needed(pd.DataFrame(probabilities, columns=list("abcd")[:n_classes]), 0.1)
     assert len(plan.table) == n_classes + 1
-    named = [name for name in "abcd" if f" for the prevalence of {name}" in str(plan)]
+    named = [name for name in "abcd" if f" for the prevalence of {name!r}" in str(plan)]
     most = plan.table["n_gold"].loc["prevalence"]
     assert named == (["a", "b", "c"] if n_classes == 3 else [most.idxmax()])
-    assert all(f"{most[name]:,} for the prevalence of {name}" in str(plan) for name in named)
+    assert all(f"{most[name]:,} for the prevalence of {name!r}" in str(plan) for name in named)
     assert ("of 4 classes" in str(plan)) == (n_classes == 4)
 
 
@@ -109,3 +109,58 @@ def test_a_small_pilot_is_said_and_a_wrong_one_refused():
         cp.gold_needed(probabilities, gold={"x": "a"})
     with pytest.raises(ValueError, match="interval=2"):
         cp.gold_needed(probabilities, interval=2)
+
+
+def compared(n=120, seed=0):
+    """Comparisons of four items by three workers, and their true labels."""
+    rng = np.random.default_rng(seed)
+    pairs = np.array([rng.choice(4, 2, replace=False) for _ in range(n)])
+    truth = np.where(pairs[:, 0] < pairs[:, 1], "left", "right")
+    rows = []
+    for worker, right in {"ann": 0.9, "bob": 0.8, "cy": 0.7}.items():
+        given = np.where(rng.random(n) < right, truth, np.where(truth == "left", "right", "left"))
+        rows += [
+            (f"p{i}", f"m{a}", f"m{b}", worker, one) for i, ((a, b), one) in enumerate(zip(pairs, given, strict=True))
+        ]
+    table = pd.DataFrame(rows, columns=["prompt", "left", "right", "worker", "label"])
+    return cp.Annotations.from_comparisons(table, prompt="prompt")
+
+
+def test_of_comparisons_the_shares_of_the_sides_are_nothing_to_plan_or_to_say():
+    fit = cp.fit("one_coin", compared(), progress=False)
+    plan = cp.gold_needed(fit, 0.2)
+    assert plan.table.index.tolist() == [("accuracy", "labels")]
+    assert "revalence" not in str(plan)
+    assert "revalence" not in str(cp.estimate(fit, fit.labels["label"].iloc[:40]))
+
+
+def of_questions():
+    """Labels of 200 tasks and two questions: of one question nearly all are right, of the other two thirds."""
+    rng = np.random.default_rng(0)
+    parts, gold = {}, {}
+    for question, right in {"easy": 0.98, "hard": 0.67}.items():
+        truth = rng.integers(0, 2, 200)
+        label = np.where(rng.random(200) < right, truth, 1 - truth)
+        parts[question] = pd.DataFrame(np.where(np.eye(2)[label], right, 1 - right), columns=["no", "yes"])
+        gold |= {(task, question): ("no", "yes")[truth[task]] for task in range(100)}
+    table = pd.concat(parts, names=["question", "task"]).swaplevel()
+    return table, pd.Series(gold)
+
+
+@pytest.mark.parametrize("with_pilot", [False, True])
+def test_of_several_questions_it_says_what_each_takes_and_that_the_plan_pools_them(with_pilot):
+    table, gold = of_questions()
+    plan = cp.gold_needed(table, 0.1, gold=gold if with_pilot else None)
+    each = plan.by_question
+    assert each.loc["easy", "expected"] == pytest.approx(0.98, abs=0.03)
+    assert each.loc["hard", "expected"] == pytest.approx(0.67, abs=0.1)
+    assert 3 * each.loc["easy", "n_gold"] < each.loc["hard", "n_gold"] <= 200
+    assert each["pilot"].tolist() == [100 * with_pilot] * 2
+    for question, row in each.iterrows():
+        alone = cp.gold_needed(
+            table.xs(question, level="question"), 0.1, gold=gold[:, question] if with_pilot else None
+        )
+        assert row["n_gold"] == alone.table.loc[("accuracy", "labels"), "n_gold"]
+        assert f"{row['n_gold']:.0f} for {question!r} (" in str(plan)
+    assert "pairs of a task and a question, which pools all questions" in str(plan)
+    assert cp.gold_needed(population()[0]).by_question is None

@@ -9,11 +9,11 @@ import typer
 from ..data.atomic import check_new_file, whole_file
 from . import options
 from .advice import for_the_shell
-from .arguments import check_input, read_annotations
+from .arguments import check_input, class_names, read_annotations
 from .request import Request, takes_request
 from .terminal import frame_tables, plain_messages, stdout
 
-OF_A_FIT = ("file", "metric", "interval", "seed", "out")
+OF_A_FIT = ("file", "metric", "workers", "interval", "seed", "out")
 """The parameters that a saved fit takes."""
 
 
@@ -27,6 +27,10 @@ def agreement(
         options.option(
             "How far apart two classes are.", "nominal|ordinal|interval", default="as the kind of the labels says"
         ),
+    ] = None,
+    workers: Annotated[
+        str | None,
+        options.option("Look at the annotations of these workers alone, two or more.", "A,B,C", default="all"),
     ] = None,
     interval: Annotated[float, options.option("Mass of the intervals, between 0 and 1.", "MASS")] = 0.9,
     seed: Annotated[int, options.option("Of the resamples.", "SEED", min=0)] = 0,
@@ -46,7 +50,14 @@ def agreement(
 
         fit = None if request.saved is None else load_fit(request.saved)
         annotations = read_annotations(request) if fit is None else fit.annotations
-        found = measured(annotations, fit, metric=metric, interval=interval, seed=seed)
+        found = measured(
+            annotations,
+            fit,
+            metric=metric,
+            workers=None if workers is None else class_names(workers),
+            interval=interval,
+            seed=seed,
+        )
         console = stdout()
         console.print(Text(for_the_shell(str(found))))
         by_group = found.by_group["estimate"].unstack("coefficient") if len(found.by_group) else found.by_group

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from ...data import AnnotationError, Annotations
+from ...data import AnnotationError, Annotations, Ids, unknown_name
 from ...data.agreement import METRICS, VoteAgreement, beyond_chance, class_weights, distances
 from ...data.arrays import counts, cross_counts
 from ...data.cards import never_raising
 from ...data.description import count_text
 from ...data.errors import check_name
 from ...data.exports.reading import read_if_needed
-from ...data.id_text import name_quoted, name_text
+from ...data.id_text import listing, name_quoted, name_text
 from ...data.questions import QUESTION
 from ..fitted.error_correlation import error_correlation
 from ..fitted.fitted import Fitted
@@ -140,6 +140,7 @@ def agreement(
     *,
     metric: str | None = None,
     by: Mapping[Any, Any] | pd.Series | None = None,
+    workers: Iterable[Hashable] | None = None,
     interval: float = INTERVAL,
     draws: int | None = None,
     seed: int = 0,
@@ -172,14 +173,18 @@ def agreement(
             as the kind of the labels says: 0 or 1, and for ordered classes the interval metric.
         by: group of each task: a mapping or series by task; tasks that are not in it are in no group. By default the
             questions, where there are several.
+        workers: names of two workers or more, whose annotations alone are looked at; a name may be given as text. By
+            default all. A fit's label probabilities are still those by all workers, and nothing is said of like how
+            many independent workers they count.
         interval: mass of the intervals, between 0 and 1.
         draws: resamples; by default 1,000, and down to 200 for many annotations.
         seed: of the resamples and replicates.
 
     Raises:
-        TypeError: `annotations` or `by` are something else.
-        AnnotationError: no task has two annotations, or `by` names an unknown task.
-        UnknownNameError: there is no such metric.
+        TypeError: `annotations`, `by` or `workers` are something else.
+        AnnotationError: no task has two annotations, `by` names an unknown task, `workers` fewer than two workers, or
+            the annotations name none.
+        UnknownNameError: there is no such metric, or no such worker.
         ValueError: `interval` is not between 0 and 1, or `draws` is below 1.
 
     Source:
@@ -206,6 +211,9 @@ def agreement(
     group = None if by is None else dict(by.items())
     _groups(annotations, group)
     said = None if fit is None else _OfFit.of(annotations, fit, seed)
+    if workers is not None:
+        annotations = _of_workers(annotations, workers)
+        said = None if said is None else said.of_workers(annotations.workers)
     asked: list[Any] = list(annotations.questions) or [None]
     parts: dict[Any, Agreement] = {}
     for question in asked:
@@ -215,6 +223,35 @@ def agreement(
     if not parts:
         raise AnnotationError("no task has two annotations, so that there is no agreement to measure")
     return parts[None] if asked == [None] else _mean_of(parts, by_question=group is None)
+
+
+def _of_workers(annotations: Annotations, workers: Iterable[Hashable]) -> Annotations:
+    """Return the annotations of some workers alone, on the same tasks.
+
+    Raises:
+        AnnotationError: no worker is named, or fewer than two are asked for.
+        TypeError: `workers` is one text.
+        UnknownNameError: there is no such worker.
+    """
+    if isinstance(workers, str) or not isinstance(workers, Iterable):
+        raise TypeError(f"workers={workers!r}: a list of names is needed, such as workers=['ann', 'bob']")
+    if not annotations.named:
+        raise AnnotationError("workers=: the annotations name no workers")
+    one_each = annotations.across_questions()
+    names = list(one_each.workers)
+    by_text = {str(name): name for name in names}
+    asked = [name if name in names else by_text.get(str(name), name) for name in workers]
+    if strange := [name for name in asked if name not in names]:
+        raise unknown_name("worker", strange[0], names)
+    chosen = [name for name in names if name in asked]
+    if len(chosen) < 2:
+        raise AnnotationError(f"workers={chosen!r}: agreement is of two workers or more; there are {listing(names, 8)}")
+    place = np.full(len(names), -1, np.int32)
+    place[[names.index(name) for name in chosen]] = np.arange(len(chosen))
+    kept = one_each.rows(place[np.asarray(one_each.worker)] >= 0)
+    return kept.replace(
+        worker=place[np.asarray(kept.worker)], workers=Ids(chosen), worker_features=None, category_counts=None
+    )
 
 
 @dataclass(frozen=True)
@@ -416,6 +453,13 @@ class _OfFit:
         some = around.thinned(min(REPLICATES, int(np.prod(around.shape))))
         labels = posterior_predictive(some, seed=seed)["annotation"].to_numpy()[0].astype(np.int32)
         return cls(fitted.annotations, posterior, labels, n_effective)
+
+    def of_workers(self, workers: Ids) -> _OfFit:
+        """Return what the fit says where some workers' annotations alone are looked at."""
+        names = self.annotations.across_questions()
+        kept = np.isin(np.asarray(names.worker), names.workers.index_of(workers))
+        replicates = None if self.replicates is None else self.replicates[:, kept]
+        return replace(self, annotations=self.annotations.rows(kept), replicates=replicates, n_effective=None)
 
     def beside(
         self, table: pd.DataFrame, part: _Part, votes: VoteAgreement, figures: Callable[[np.ndarray], np.ndarray]

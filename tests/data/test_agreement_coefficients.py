@@ -288,3 +288,53 @@ def test_agreement_takes_what_a_fit_takes(tmp_path):
         pd.testing.assert_frame_equal(table, cp.agreement(annotations, metric="nominal", draws=20).table)
     with pytest.raises(TypeError, match="got a int"):
         cp.agreement(3)
+
+
+@pytest.mark.parametrize("asked", [["w0", "w2", "w3"], ("w3", "w0", "w2"), pd.Index(["w2", "w3", "w0"])])
+def test_of_some_workers_it_is_what_annotations_of_them_alone_have(asked):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 3, (80, 5)), columns=[f"w{j}" for j in range(5)]).rename_axis("task")
+    table["w2"] = np.where(rng.random(80) < 0.6, table["w0"], table["w2"])
+    found = cp.agreement(cp.Annotations.from_matrix(table), workers=asked, draws=20)
+    alone = cp.agreement(cp.Annotations.from_matrix(table[["w0", "w2", "w3"]]), draws=20)
+    for name in ("table", "by_class", "by_worker", "pairs"):
+        pd.testing.assert_frame_equal(getattr(found, name), getattr(alone, name))
+
+
+def test_of_some_workers_a_fit_says_what_its_story_expects_of_them(skewed):
+    fit = cp.fit("one_coin", skewed.without_gold(), progress=False)
+    annotations = fit.annotations
+    every = list(annotations.workers)
+    pd.testing.assert_frame_equal(
+        cp.agreement(annotations, fit, workers=every, draws=20).table, cp.agreement(annotations, fit, draws=20).table
+    )
+    found = cp.agreement(annotations, fit, workers=every[:3], draws=20)
+    assert found.n_effective is None
+    # replicates of three workers scatter more than those of five do
+    table = cp.agreement(annotations, fit, draws=20).table
+    wide, narrow = (one["expected_high"] - one["expected_low"] for one in (found.table, table))
+    assert wide["alpha"] > narrow["alpha"]
+    assert found.table.loc["alpha", "expected"] == pytest.approx(table.loc["alpha", "expected"], abs=0.1)
+
+
+def test_workers_of_several_questions_and_of_numbers_are_found_by_name_and_others_refused(tmp_path):
+    rows = [(i, w, q, (i + w + len(q)) % 2) for i in range(20) for w in (7, 8, 9) for q in ("safe", "helpful")]
+    table = pd.DataFrame(rows, columns=["task", "worker", "question", "label"])
+    annotations = cp.Annotations.from_frame(table, question="question")
+    for one in (annotations, annotations.by_question()):
+        assert list(cp.agreement(one, workers=[7, "9"], draws=2).pairs.index) == [(7, 9)]
+    with pytest.raises(cp.UnknownNameError, match="unknown worker 'anne'; did you mean 'ann'"):
+        cp.agreement({"t1": {"ann": "x", "bob": "y"}, "t2": {"ann": "x", "bob": "x"}}, workers=["anne", "bob"])
+    with pytest.raises(cp.AnnotationError, match="agreement is of two workers or more"):
+        cp.agreement(annotations, workers=[7])
+    with pytest.raises(TypeError, match="a list of names is needed"):
+        cp.agreement(annotations, workers="7,8")
+    path = tmp_path / "a.csv"
+    table.to_csv(path, index=False)
+    done = crowdppl("agreement", path, "--workers", "9,7", "--out", tmp_path / "out.csv")
+    assert done.exit_code == 0, done.output
+    written = pd.read_csv(tmp_path / "out.csv")
+    assert set(written.loc[written["of"] == "worker", "name"]) == {"7", "9"}
+    refused = crowdppl("agreement", path, "--workers", "7,10")
+    assert refused.exit_code == 2
+    assert "unknown worker" in refused.output

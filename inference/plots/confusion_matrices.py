@@ -30,6 +30,8 @@ MAX_NAMES = 24  # classes up to which all are named on an axis
 NEAR = 1  # distance of the next class
 PAD = 0.08  # inches above and below what stands in a figure
 CELL = 0.48  # inches of a cell that holds a number, at the least
+LITTLE = 0.5  # tasks of a true class, below which its row rests on no annotation
+HATCHED = "hatched: hardly any task tells this row"
 
 
 def plot_confusions(
@@ -51,6 +53,9 @@ def plot_confusions(
     With up to ten classes the cells hold the probabilities and the bounds of their credible intervals. Above each
     matrix are the worker's number of annotations and accuracy: the probability that an annotation is right, of a task
     whose class is as frequent as among the labels.
+
+    Rows are hatched that rest on less than half a task (:data:`LITTLE`): of a true class that hardly any task has that
+    the worker annotated, by the labels' probabilities. They have what the prior says, or the worker's other rows.
 
     Args:
         fit: a fit, or a stack of fits, of annotations that name their workers (J workers, K classes).
@@ -94,6 +99,7 @@ def plot_confusions(
         fit.confusion_draws[:, :, shown],
         [_title(scores.iloc[j]) for j in shown],
         around=fit.with_uncertainty.confusion_draws[:, :, shown],
+        evidence=_evidence(fit)[shown],
         interval=interval,
         heading=f"{'Confusion matrix' if len(shown) == 1 else 'Confusion matrices'} of "
         f"{which_workers(len(shown), scores.index, by_annotations=workers is None)}",
@@ -114,6 +120,7 @@ def _draw_extremes(fit: Posterior, scores: pd.DataFrame, interval: float, axes: 
         np.einsum("cdjkl,mj->cdmkl", fit.confusion_draws, weights),
         [best, worst, f"average of {total}\naccuracy {mean:.2f}"],
         around=np.einsum("cdjkl,mj->cdmkl", fit.with_uncertainty.confusion_draws, weights),
+        evidence=(weights > 0) @ _evidence(fit),
         interval=interval,
         heading=f"Confusion matrices of the best, the worst and the average of {count_text(len(scores), 'worker')}",
         axes=axes,
@@ -160,10 +167,19 @@ def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None,
         confusions[:, :, order],
         titles,
         around=confusions[:, :, order] if fitted.has_draws else None,
+        evidence=np.outer(np.ones(n_groups) if mean_shares is None else mean_shares[order], _evidence(fit).sum(0)),
         interval=interval,
         heading=f"Confusion matrices of {count_text(n_groups, 'group')} ({fitted.story})",
         axes=given_axes(axes, ax, n_groups, f"{n_groups} groups"),
     )
+
+
+def _evidence(fit: Posterior) -> np.ndarray:
+    """Return how many of the tasks that each worker annotated are of each true class, by their labels, ``(J, K)``."""
+    given, posterior = fit.annotations, np.asarray(fit.posterior, float)
+    task, worker, weight = np.asarray(given.task), np.asarray(given.worker), given.row_counts
+    counted = [np.bincount(worker, weight * of_class[task], given.n_workers) for of_class in posterior.T]
+    return np.stack(counted, axis=-1)
 
 
 def _title(score: pd.Series) -> str:
@@ -195,6 +211,7 @@ def _draw(
     titles: Sequence[str],
     *,
     around: np.ndarray | None,
+    evidence: np.ndarray,
     interval: float,
     heading: str,
     axes: np.ndarray | None,
@@ -208,6 +225,7 @@ def _draw(
         confusions: draws of n confusion matrices, ``(chain, draw, n, K, L)``.
         titles: above the n matrices.
         around: draws of them that say how uncertain they are; None to write no intervals.
+        evidence: tasks that tell each row, ``(n, K)``; rows of less than :data:`LITTLE` are hatched.
         axes: n axes to draw in, without heading and colour bar around them; None for a new figure.
 
     Returns:
@@ -220,21 +238,27 @@ def _draw(
     distance, own = annotations.kind.distance(annotations.n_classes), annotations.kind.own
     n_columns = _n_columns(len(means), len(names))
     drawn = _new_grid(titles, n_columns, names) if axes is None else axes
+    is_told = evidence >= LITTLE
     for i, ax in enumerate(drawn):
         blank = np.zeros(means[i].shape, bool)
         if own is not None:
             blank[:, : own.shape[1]] = ~(own[:, :, None] & own[:, None, :]).any(0)
         image = ax.imshow(np.ma.masked_where(blank, means[i]), cmap=COLOURS, vmin=0, vmax=1)
         _part_the_far(ax, distance > NEAR)
+        untold = np.flatnonzero(~is_told[i] & ~blank.all(1))
+        _hatch(ax, untold, len(names))
         if len(names) <= MAX_CELLS:
             _write_cells(ax, means[i], None if bounds is None else bounds[:, i], blank)
         alone = axes is not None
         _name_classes(ax, names, truths, x=alone or i + n_columns >= len(means), y=alone or i % n_columns == 0)
         ax.set_title(titles[i], fontsize=8, linespacing=1.4, parse_math=False)
+        if alone and len(untold):
+            ax.set_xlabel(HATCHED, fontsize=7)
     if axes is None:
         figure = drawn[0].figure
         written = bounds is not None and len(names) <= MAX_CELLS
         note = f"\nsmall: bounds of the {interval:.0%} credible interval" if written else ""
+        note += "" if is_told.all() else f"\n{HATCHED}"
         shrink = min(1.0, 3.0 / figure.get_figheight())
         colour_bar(image, list(drawn), f"P(annotation | true class){note}", shrink=shrink)
         figure.supxlabel("annotation", fontsize=10)
@@ -278,6 +302,17 @@ def _part_the_far(ax: Axes, is_far: np.ndarray) -> None:
     lines = [((x + 0.5, x + 0.5), (y - 0.5, y + 0.5)) for y, x in right]
     for x, y in lines + [((x - 0.5, x + 0.5), (y + 0.5, y + 0.5)) for y, x in below]:
         ax.plot(x, y, color=ink(0.45), linewidth=1.0, solid_capstyle="projecting", scalex=False, scaley=False)
+
+
+def _hatch(ax: Axes, rows: np.ndarray, n_columns: int) -> None:
+    """Hatch rows of a heat map, below what is written in them."""
+    from matplotlib.patches import Rectangle
+
+    for row in rows.tolist():
+        place = (-0.5, row - 0.5)
+        ax.add_patch(
+            Rectangle(place, n_columns, 1, fill=False, hatch="///", edgecolor=ink(0.3), linewidth=0.0, zorder=1.5)
+        )
 
 
 def _write_cells(ax: Axes, means: np.ndarray, bounds: np.ndarray | None, blank: np.ndarray) -> None:

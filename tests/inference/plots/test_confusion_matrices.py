@@ -200,3 +200,30 @@ def test_a_name_from_right_to_left_has_a_line_of_its_own_beside_which_no_number_
     lines = {ax.get_title().split("\n")[0].partition(":")[0]: ax.get_title().split("\n") for ax in axes}
     assert lines[name][:2] == [name, "2 annotations"]
     assert lines["b"][0].startswith("b: 1 annotation")
+
+
+def test_rows_that_no_annotated_task_tells_are_hatched_and_the_legend_says_so():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 80)
+    rows = [(i, w, "xy"[truth[i] ^ (rng.random() < 0.1)]) for i in range(80) for w in "abcd"]
+    rows += [(i, "e", "x") for i in np.flatnonzero(truth == 0)]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    classes = ["x", "y", "z"]  # of the last there is no task
+    fit = cp.fit(
+        "dawid_skene", cp.Annotations.from_frame(frame, classes=classes), constant_workers="keep", progress=False
+    )
+    assert fit.probabilities["z"].sum() < 0.5
+    axes = plot_confusions(fit, workers=["a", "e"])
+    hatched = [[round(one.get_y() + 0.5) for one in ax.patches if one.get_hatch()] for ax in axes]
+    assert hatched == [[2], [1, 2]]
+    legend = [ax.get_ylabel() for ax in axes[0].figure.axes if "P(annotation" in ax.get_ylabel()]
+    assert "hatched: hardly any task tells this row" in legend[0]
+    _, given = plt.subplots(1, 2)
+    plot_confusions(fit, workers=["a", "e"], axes=given)
+    assert all(ax.get_xlabel() == "hatched: hardly any task tells this row" for ax in given)
+    best = plot_confusions(fit, by="accuracy")
+    assert all([round(one.get_y() + 0.5) for one in ax.patches if one.get_hatch()][-1] == 2 for ax in best)
+    told = cp.fit("dawid_skene", cp.Annotations.from_frame(frame), constant_workers="keep", progress=False)
+    axes = plot_confusions(told, workers=["a"])
+    assert not any(one.get_hatch() for one in axes[0].patches)
+    assert not any("hatched" in ax.get_ylabel() for ax in axes[0].figure.axes)

@@ -18,7 +18,7 @@ from .constant_workers import MUCH
 from .constant_workers import constant_workers as workers_of_one_class
 from .copies import copying_groups
 from .facts import listed
-from .of_crowd import HELP, crowd_of, open_question
+from .of_crowd import HELP, by_auto, crowd_of, open_question
 from .of_time import changed_agreement
 from .other_reading import gain_of_shared_errors
 from .register import Labels, Said, check
@@ -189,7 +189,7 @@ def overconfident(of: Labels) -> Iterator[Said]:
         f"the labels are surer than workers agree: given labels that are right as often as these are sure, "
         f"{confidence:.2f} in the mean, workers would agree {-share / se:.1f} standard deviations more than they do. "
         "Labels are right less often than that",
-        "cp.fit('auto', …) learns what each worker knows; gold labels of some tasks tell how often labels are right: "
+        f"{by_auto(of, 'learns what each worker knows; ')}gold labels of some tasks tell how often labels are right: "
         "cp.estimate(fit, gold)",
         {"z": share / se, "correlation": share, "confidence": confidence},
     )

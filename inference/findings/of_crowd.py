@@ -56,6 +56,11 @@ def _knows_names(annotations: Annotations) -> bool:
     return evidence is not None and bool(np.isneginf(np.asarray(evidence)).any())
 
 
+def by_auto(of: Labels, what: str) -> str:
+    """Return words on what ``"auto"`` does; nothing of labels that are its."""
+    return "" if getattr(of, "is_average", False) else f"cp.fit('auto', …) {what}"
+
+
 def open_question(text: str, remedy: str = "", **values: object) -> Said:
     """Return what a check says of a question that the annotations leave open, with what helps beside the remedy."""
     return Said(f"{SAID} {text}", f"{remedy}. {HELP}" if remedy else HELP, values)

@@ -10,7 +10,7 @@ from ..densities.sites import parameter_names
 from ..engines.outcome import Modes
 from ..fitted.fitted import Fitted
 from ..fitted.modes import names, shares
-from .of_crowd import HELP, crowd_of
+from .of_crowd import HELP, by_auto, crowd_of
 from .other_reading import beyond_contested_votes, taken_for_another
 from .other_reading import other_reading as find_other_reading
 from .register import Labels, Said, check
@@ -90,7 +90,7 @@ def wrong_majority(of: Labels) -> Iterator[Said]:
         f"{count_text(found.tasks, 'task')} of {len(crowd.posterior):,} that the votes give {label!r} are {other!r}, "
         f"and of the annotations of all tasks that are {other!r} then {found.share:.0%} are {label!r} and "
         f"{found.share_other:.0%} {other!r}",
-        f"cp.fit('auto', …) tells by whom each class is given. {HELP}",
+        f"{by_auto(of, 'tells by whom each class is given. ')}{HELP}",
         found._asdict() | {"label": label, "other": other},
     )
 

@@ -13,8 +13,9 @@ from ..fitted.posterior import Posterior
 from ..fitted.realised import realised_accuracy
 from ..sources.on_disk import Files
 from .facts import beside_votes
+from .gold_share import gold_accuracy
 from .look import findings
-from .summary import certainty, course, gold_accuracy, in_brief, options_text, sizes
+from .summary import certainty, course, in_brief, options_text, sizes
 
 CLASSES, WORKERS = 8, 6  # shown
 BINS = 20  # of the labels' probabilities, which lie above 1/K

@@ -13,7 +13,6 @@ from markupsafe import Markup
 from ...data import AnnotationError, Annotations
 from ...data.cards import sheet
 from ...data.description import count_text
-from ...data.gold import TIE, right_shares
 from ...data.id_text import listing, name_text
 from ...data.question_classes import within
 from ...data.questions import Units, tasks_of, tasks_text, workers_noun
@@ -30,7 +29,7 @@ from ..fitted.error_correlation import error_correlation
 from ..fitted.fitted import Fitted
 from ..fitted.given_models import models_text
 from ..fitted.groups import weights_prior
-from ..fitted.intervals import INTERVAL, jeffreys
+from ..fitted.intervals import INTERVAL
 from ..fitted.item_ranking import item_ranking, ranks_items
 from ..fitted.misled import misled_share
 from ..fitted.posterior import SHOWN_WEIGHT, Posterior, interval_around
@@ -38,6 +37,7 @@ from ..fitted.question_frame import ClassRows, class_rows, question_frame
 from ..fitted.workers import fitted_scores
 from ..sources.on_disk import Files
 from .facts import SURE, beside_votes, n_sure, sure_of_what
+from .gold_share import gold_accuracy
 from .look import findings
 from .of_draws import smallest_ess, worst_rhat
 from .of_modes import modes_text
@@ -429,40 +429,6 @@ def to_review(of: Posterior | Fitted) -> dict[str, str]:
         return {}
     who = count_text(len(names), workers_noun(names))
     return {"review": f"{who}: {listing(names.tolist(), SHOWN_WORKERS, name_text)}"}
-
-
-def unused_gold(annotations: Annotations) -> np.ndarray:
-    """Return which tasks have a gold label that a fit of the annotations does not use, ``(N,)``."""
-    if annotations.gold is None:
-        return np.zeros(annotations.n_tasks, bool)
-    known = np.asarray(annotations.gold) >= 0
-    return known if annotations.evidence is None else known & ~np.isneginf(annotations.evidence).any(-1)
-
-
-def gold_accuracy(fitted: Posterior | Fitted) -> str:
-    """Accuracy on the gold tasks whose labels the fit did not use with Jeffreys' interval, beside the majority vote's.
-
-    Where it used all of them, accuracy is that on all, without an interval, as it measures nothing. Labels that are the
-    majority vote have one accuracy.
-    """
-    annotations = fitted.annotations
-    gold = np.asarray(annotations.gold)
-    known = gold >= 0
-    if not known.any():
-        return "no gold label is known"
-    used = known & ~unused_gold(annotations)
-    scored = known & ~used if (known & ~used).any() else known
-    posterior, votes = np.asarray(fitted.posterior)[scored], annotations.kind.majority(annotations.votes())[scored]
-    right, of_votes = right_shares(posterior, gold[scored]), right_shares(votes, gold[scored])
-    which = "whose labels the fit used" if used[scored].any() else "whose labels the fit did not use"
-    if used.any() and not used[scored].any():
-        which += f" ({int(used.sum()):,} others it used)"
-    n_ties = int(((votes > 0).sum(-1) > 1).sum())
-    ties = f" ({count_text(n_ties, 'tie')} of m classes, each counted as 1/m)" if n_ties else ""
-    beside = ties if np.allclose(posterior, votes, atol=TIE) else f"; majority vote {of_votes.mean():.4f}{ties}"
-    low, high = jeffreys(np.array(right.sum()), np.array(right.size), INTERVAL)
-    interval = "" if used[scored].any() else f" ({INTERVAL:.0%} interval {low:.4f}–{high:.4f})"
-    return f"accuracy {right.mean():.4f}{interval} on {count_text(right.size, 'gold task')} {which}{beside}"
 
 
 def class_frame(fit: Posterior | Fitted, interval: float = INTERVAL) -> pd.DataFrame:

@@ -19,15 +19,14 @@ from ...data.id_text import as_sentence, listing, n_shown, name_quoted, name_tex
 from ...data.questions import workers_noun
 from ...models import KNOWN_STORIES
 from ..fitted.beyond_chance import agreement
-from ..fitted.intervals import INTERVAL, jeffreys
 from ..fitted.item_ranking import takes_as_given
 from ..fitted.posterior import Posterior
 from ..sources.on_disk import Files
 from .facts import SURE, certainty, n_sure, sure_of_what
+from .gold_share import gold_accuracy, gold_share, unused_gold
 from .look import findings
 from .register import once
 from .review import reviewed, tells_of_nobody
-from .summary import gold_accuracy, unused_gold
 
 USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker", "one_class_each")
 """Codes of warnings by which the labels are not to be used without gold labels."""
@@ -207,21 +206,20 @@ def _against_gold(of: Posterior) -> tuple[list[str], float]:
 
     How many are right is said by :func:`.gold_accuracy` alone.
 
-    They are where the labels' mean probability is above the interval of how many are right, and where the majority vote
-    is right of more tasks by a sign test.
+    They are where the labels' mean probability is far above how many are right (:attr:`.GoldShare.overconfident`), and
+    where the majority vote is right of more tasks by a sign test.
     """
-    annotations = of.annotations
-    scored = unused_gold(annotations)
-    n = int(scored.sum())
-    if n < FEWEST_GOLD:
+    share, annotations = gold_share(of), of.annotations
+    if share is None or share.tasks < FEWEST_GOLD:
         return [], 0.0
-    gold, posterior = np.asarray(annotations.gold)[scored], np.asarray(of.posterior, float)[scored]
-    right, said, against = right_shares(posterior, gold), float(posterior.max(1).mean()), []
-    high = float(jeffreys(np.array(right.sum()), np.array(n), INTERVAL)[1])
-    too_sure = said - float(right.mean()) if said > high else 0.0
+    against, too_sure = [], share.promised - share.right if share.overconfident else 0.0
     if too_sure:
-        against.append(f"Of {n:,} gold tasks fewer are right than the probabilities say, {said:.4f}.")
-    votes = right_shares(annotations.kind.majority(annotations.votes())[scored], gold)
+        against.append(
+            f"Of {share.tasks:,} gold tasks fewer are right than the probabilities say, {share.promised:.4f}."
+        )
+    scored = unused_gold(annotations)
+    gold, votes = np.asarray(annotations.gold)[scored], annotations.kind.majority(annotations.votes())[scored]
+    right, votes = right_shares(np.asarray(of.posterior)[scored], gold), right_shares(votes, gold)
     better, worse = int((votes > right).sum()), int((votes < right).sum())
     if better > worse and bdtrc(better - 1, better + worse, 0.5) < UNLIKELY:
         against.append("Majority vote is right of more of the gold tasks.")

@@ -2,52 +2,16 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from ...data import AnnotationError
 from ...data.description import count_text
 from ...data.id_text import as_sentence
 from ..checks.check_results import LEVEL, Checks
+from ..findings.gold_share import GoldShare, gold_share
 from ..findings.register import Findings
 from ..findings.verdict import Verdict, verdict
 from ..fitted.fitted import Fitted
-from ..fitted.intervals import INTERVAL, jeffreys
-from ..scores.against_gold import against_gold
 from .subject import Subject
 
 NOTHING = Findings()
-MUCH = 0.02  # by how much more the probabilities promise than is right where that is worth an alert
-
-
-@dataclass(frozen=True)
-class GoldShare:
-    """Share of right labels on gold tasks that the fit did not use.
-
-    Args:
-        tasks: the number of these tasks.
-        right: the share of the labels that are right.
-        low: lower bound of its interval.
-        high: upper bound of its interval.
-        promised: the mean probability of these labels.
-        chance: the share that guesses would have right, 1/K.
-    """
-
-    tasks: int
-    right: float
-    low: float
-    high: float
-    promised: float
-    chance: float
-
-    @property
-    def contradicts(self) -> bool:
-        """True where fewer labels are right than by guessing, at the upper bound of the interval."""
-        return self.high < self.chance
-
-    @property
-    def overconfident(self) -> bool:
-        """True where the promised share of right labels is above the interval, and far above the found share."""
-        return self.promised > self.high and self.promised - self.right >= MUCH
 
 
 @dataclass(frozen=True)
@@ -82,24 +46,10 @@ def overview(subject: Subject, checks: Checks | None) -> Overview:
         verdict=verdict(subject.source),
         failed=tuple(sorted(found.items(), key=lambda item: item[1])),
         n_checks=None if checks is None else len(checks.results),
-        gold=_gold(subject),
+        gold=gold_share(subject.source),
         warnings=subject.findings.warnings,
         sampled=isinstance(subject.lead[1], Fitted),
     )
-
-
-def _gold(subject: Subject) -> GoldShare | None:
-    """Return the share of right labels; None where no gold label is left to score by."""
-    if subject.annotations.gold is None:
-        return None
-    try:
-        found = against_gold(subject.source)
-    except AnnotationError:
-        return None
-    n, right = len(found.gold), float(found.right.sum())
-    low, high = jeffreys(np.array(right), np.array(n), INTERVAL)
-    promised = float(found.label_probability.mean())
-    return GoldShare(n, right / n, float(low), float(high), promised, 1 / subject.annotations.n_classes)
 
 
 @dataclass(frozen=True)

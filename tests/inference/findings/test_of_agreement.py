@@ -350,6 +350,14 @@ def test_labels_that_are_surer_than_workers_agree_are_said(story, shape):
         right = (fit.posterior.argmax(1) == np.asarray(annotations.gold)).mean()
         assert finding.values["confidence"] == pytest.approx(fit.posterior.max(1).mean())
         assert finding.values["confidence"] > right + 0.2
+        assert finding.remedy.startswith("cp.fit('auto', …)")
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
+def test_an_average_that_is_too_sure_is_not_told_to_be_averaged():
+    annotations = drawn("pairs of classes", 0).without_gold()
+    (finding,) = findings_of(cp.fit("auto", annotations, stories=["one_coin"], progress=False), "overconfident")
+    assert finding.remedy.startswith("gold labels")
 
 
 def test_probabilities_that_are_right_as_often_as_they_say_are_not_surer_than_workers_agree():

@@ -6,6 +6,7 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
+from made_fits import changed
 
 import crowdppl as cp
 from crowdppl.data.errors import AnnotationWarning
@@ -122,6 +123,22 @@ def test_gold_labels_that_the_fit_does_not_use_speak_for_or_against_it(healthy):
     few = healthy.annotations.with_gold({task: other[labels[task]] for task in first[:5]})
     assert cp.fit("dawid_skene", few, progress=False).verdict.trust == "yes"  # too few to speak
     assert not any("the probabilities say" in why for why in trusted(20, gold=True).why)  # known labels: no measure
+
+
+def test_a_promise_that_is_hardly_more_than_is_right_does_not_speak_against_labels():
+    """Of so many tasks any difference is beyond chance; by two percentage points and more it matters to a reader."""
+    n, n_wrong = 20_000, 500
+    label = np.where(np.arange(n) % 2, "a", "b")
+    rows = pd.DataFrame(
+        {"task": np.tile(np.arange(n), 2), "worker": np.repeat(["v", "w"], n), "label": np.tile(label, 2)}
+    )
+    annotations = cp.Annotations.from_frame(rows)
+    gold = dict(enumerate(np.where(np.arange(n) < n_wrong, np.where(label == "a", "b", "a"), label)))
+    fit = cp.fit("one_coin", annotations.with_gold(gold), progress=False)
+    is_a = (label == "a")[:, None] == [True, False]
+    near, far = (changed(fit, stored_posterior=np.where(is_a, p, 1 - p)) for p in (0.985, 0.9999))
+    assert not any("the probabilities say" in why for why in near.verdict.why)
+    assert any("the probabilities say, 0.9999" in why for why in far.verdict.why)
 
 
 def test_labels_of_which_most_are_doubtful_ask_for_care(healthy):

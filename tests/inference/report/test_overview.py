@@ -8,10 +8,11 @@ from made_fits import changed
 from report_pages import Page
 
 import crowdppl as cp
+from crowdppl.inference.findings.gold_share import GoldShare
 from crowdppl.inference.findings.review import BELOW_CHANCE
 from crowdppl.inference.findings.verdict import Step, Verdict
 from crowdppl.inference.fitted.intervals import jeffreys
-from crowdppl.inference.report.overview import GoldShare, Overview, alerts, all_clear, overview, trust
+from crowdppl.inference.report.overview import Overview, alerts, all_clear, overview, trust
 from crowdppl.inference.report.page import opening
 from crowdppl.inference.report.subject import subject
 

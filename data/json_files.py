@@ -2,11 +2,12 @@
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from .errors import AnnotationError
+from .lazy import uncollected
 from .text_files import encoding_of, not_text, open_bytes, reading, start_of_text, suffix_of
 
 LINES = (".jsonl", ".ndjson")
@@ -38,8 +39,19 @@ def read_json(path: Path, encoding: str | None = None, *, largest: int | None = 
         text = content.decode(encoding or encoding_of(path))
     except UnicodeDecodeError as error:
         raise not_text(path, error) from None
+    with uncollected():
+        value = _value_or_lines(text, path)
+    return [value] if isinstance(value, dict) and suffix_of(path) in LINES else value
+
+
+def _value_or_lines(text: str, path: Path) -> Any:
+    """Return the value of a text of JSON, or the list of those in its lines.
+
+    Raises:
+        AnnotationError: it is neither, or a key stands twice in one dictionary.
+    """
     try:
-        value = json.loads(text, object_pairs_hook=lambda pairs: _without_repeats(pairs, path))
+        return json.loads(text, object_pairs_hook=_without_repeats(path))
     except RecursionError:
         raise AnnotationError(
             f"{path} is no JSON file that can be read: lists or dictionaries lie too deep in it"
@@ -55,7 +67,6 @@ def read_json(path: Path, encoding: str | None = None, *, largest: int | None = 
                 reason = f"line {number}: {error}; remove the line, or write the file anew" if found else str(whole)
                 raise AnnotationError(f"{path} is no JSON file: {reason}") from None
         return found
-    return [value] if isinstance(value, dict) and suffix_of(path) in LINES else value
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, Any]]:
@@ -87,10 +98,15 @@ def first_record(path: Path) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _without_repeats(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise AnnotationError(f"{path}: the key {twice!r} stands twice in one dictionary; keep one, or rename it")
-    return found
+def _without_repeats(path: Path) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Return what makes a dictionary of pairs, and refuses a key that stands twice."""
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise AnnotationError(f"{path}: the key {twice!r} stands twice in one dictionary; keep one, or rename it")
+        return found
+
+    return made

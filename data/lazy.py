@@ -55,7 +55,10 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Look for no garbage meanwhile: imports make many objects, which stay, and each look would go through them all."""
+    """Look for no garbage meanwhile.
+
+    Imports, and files with many records, make many objects, which stay, and each look would go through them all.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -12,6 +12,7 @@ import pandas as pd
 from ..description import count_text
 from ..errors import AnnotationError, check_name, warn
 from ..id_text import listing
+from ..lazy import uncollected
 from ..text_files import suffix_of
 from .deepeval_logs import is_deepeval_log, read_deepeval_log
 from .experiment_records import is_experiment, read_experiment
@@ -95,11 +96,12 @@ def read_logs(
         AnnotationError: a log cannot be read, or there is more than one question and none is named.
     """
     kept = _without_tables_beside(files)
-    logs = [next(read for is_of, read in READERS if is_of(path))(path) for path in kept]
-    if len(kept) < len(files):
-        left_out = Counter({"table beside results of the same name": len(files) - len(kept)})
-        logs[0] = replace(logs[0], left_out=logs[0].left_out + left_out)
-    return held_of(logs, what, question, tasks, workers, no_answer=no_answer, others=others)
+    with uncollected():
+        logs = [next(read for is_of, read in READERS if is_of(path))(path) for path in kept]
+        if len(kept) < len(files):
+            left_out = Counter({"table beside results of the same name": len(files) - len(kept)})
+            logs[0] = replace(logs[0], left_out=logs[0].left_out + left_out)
+        return held_of(logs, what, question, tasks, workers, no_answer=no_answer, others=others)
 
 
 def _without_tables_beside(files: Sequence[Path]) -> list[Path]:
@@ -188,7 +190,7 @@ def _verdicts(
     scales = scales_of(verdicts)
     by_name = set(named) - {question_of(verdict, scales) for verdict in verdicts}  # scorers that are asked for
     if by_name & {verdict.scorer for verdict in verdicts}:
-        verdicts = [replace(v, key=v.scorer) if v.key is None and v.scorer in by_name else v for v in verdicts]
+        verdicts = [v._replace(key=v.scorer) if v.key is None and v.scorer in by_name else v for v in verdicts]
         scales = scales_of(verdicts)
     chosen = chosen_questions(question, verdicts, scales, what)
     kept = [verdict for verdict in verdicts if question_of(verdict, scales) in chosen]

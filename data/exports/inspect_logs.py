@@ -11,7 +11,6 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -106,7 +105,7 @@ def _failed_by_key(verdicts: Sequence[Verdict]) -> list[Verdict]:
         each
         for verdict in verdicts
         for each in (
-            [replace(verdict, key=key) for key in several[verdict.scorer]]
+            [verdict._replace(key=key) for key in several[verdict.scorer]]
             if verdict.key is None and verdict.value is None and several[verdict.scorer]
             else [verdict]
         )

@@ -82,21 +82,20 @@ def read_promptfoo_log(path: Path) -> Log:
             left_out["sample with an error" if row.get("error") else "sample without assertions"] += 1
             continue
         names: Counter[str] = Counter()
+        of_answer = (suite, sample, answers[sample, model], model)
         for each in components:
-            assertion = each.get("assertion") if isinstance(each, Mapping) else None
-            if not isinstance(assertion, Mapping) or each.get("componentResults"):
+            assertion = each.get("assertion") if isinstance(each, dict) else None
+            if not isinstance(assertion, dict) or each.get("componentResults"):
                 continue  # the sum of a set of assertions, which stand beside it
             name = scorer_name(str(assertion.get("metric") or assertion.get("type")), _grader(assertion))
             names[name] += 1
             name = name if names[name] == 1 else f"{name} {names[name]}"
             metadata = each.get("metadata")
-            failed = isinstance(metadata, Mapping) and metadata.get("graderError") is True
-            common: dict[str, Any] = {"suite": suite, "sample": sample, "epoch": answers[sample, model], "model": model}
-            common |= {"place": f"{place}, scorer {name!r}", "scorer": name}
-            common |= {"uuid": f"{row['id']} {name}" if row.get("id") else None}
-            verdicts.append(Verdict(key=None, value=None if failed else each.get("pass"), **common))
+            failed = isinstance(metadata, dict) and metadata.get("graderError") is True
+            at, uuid = f"{place}, scorer {name!r}", f"{row['id']} {name}" if row.get("id") else None
+            verdicts.append(Verdict(at, *of_answer, name, None, None if failed else each.get("pass"), uuid=uuid))
             if not failed and isinstance(each.get("score"), int | float):
-                verdicts.append(Verdict(key="score", value=each["score"], aside=True, **common))
+                verdicts.append(Verdict(at, *of_answer, name, "score", each["score"], uuid=uuid, aside=True))
     return Log(TOOL, verdicts, left_out)
 
 

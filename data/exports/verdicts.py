@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 TASKS = ("sample", "answer", "epoch")
 """Kinds of tasks: a sample whichever model answers it, a model's answer to it, or the answer of one epoch."""
@@ -15,9 +15,8 @@ OURS = "crowdppl"
 """The scorer that labels are written as, and that is left out where logs are read."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """One scorer's verdict on one answer.
+class Verdict(NamedTuple):
+    """One scorer's verdict on one answer; a tuple, since there are hundreds of thousands in a log.
 
     Args:
         place: where it stands, for messages.

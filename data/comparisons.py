@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -15,7 +15,7 @@ from .columns import Column, Where, encode, row_number
 from .errors import AnnotationError, check_name, truth_value, warn
 from .features import feature_names, features_fields, ids_of_features, resolve_features
 from .frames import as_frame, is_frame, take_column
-from .gold import resolve_gold
+from .gold import resolve_gold, table_of_gold
 from .id_text import listing
 from .ids import Ids
 from .input_warnings import tell_alike_names
@@ -239,12 +239,43 @@ def comparison_fields(
     if gold is not None:
         known: dict[str, Any] = {"task": str(rows.columns[0]), "label": label, "pairs": (at_task, items)}
         known |= {"abstentions": fields["abstentions"], **({} if question is None else {"question": question})}
+        named_by = {label: Ids(dict.fromkeys(said_of.dropna().tolist())), left: items, right: items}
+        named_by |= {} if named is None or asked is None else {named: asked.ids}
+        named_by |= {} if question is None or of_rows is None else {question: of_rows.ids}
+        if (table := table_of_gold(gold, named_by)) is not None:
+            gold = _gold_of_pairs(table, replace(columns, label=label, question=question, task=task), meaning)
         fields["gold"] = read_only(resolve_gold(gold, fields["tasks"], fields["classes"], **known))
     if of_items is not None:
         fields |= features_fields("item_features", of_items, items, ITEM, ordered=False)
     elif tell and (apart := told_parts(at_task, items)):
         warn(f"{apart}; {PARTS_MEND}")
     return fields | {"sides": read_only(at_task), "items": items, "preferences": bool(preferences)}
+
+
+def _gold_of_pairs(
+    table: pd.DataFrame, columns: ComparisonColumns, meaning: Mapping[Any, str] | None
+) -> dict[Any, Any]:
+    """Return the better item, or "tie", by task, of a table of gold labels with the columns of the comparisons.
+
+    Raises:
+        AnnotationError: a task has two gold labels, or as :func:`comparison_fields`.
+    """
+    table = table[table[columns.label].notna()].reset_index(drop=True)
+    words = set(map(_text, table[columns.label]))
+    told = None if meaning is None else {word: side for word, side in meaning.items() if _text(word) in words}
+    bare = replace(columns, worker=None, count=None, seconds=None, when=None)
+    try:
+        fields = comparison_fields(table, bare, abstain=None, meaning=told, preferences=False, tell=False)
+    except AnnotationError as error:
+        raise AnnotationError(f"gold: {error}") from None
+    task, given = np.asarray(fields["task"]), [fields["classes"][int(code)] for code in fields["label"]]
+    better = better_items(fields["sides"][task], fields["items"], given)
+    found: dict[Any, Any] = {}
+    for at, label in zip(task.tolist(), better, strict=True):
+        name = fields["tasks"][at]
+        if found.setdefault(name, label) != label:
+            raise AnnotationError(f"gold: task {name!r} has two labels, {found[name]!r} and {label!r}; keep one")
+    return found
 
 
 def _are_alone(first: np.ndarray, question: Column | None) -> bool:

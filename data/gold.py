@@ -322,6 +322,27 @@ def _read(path: Path, task: str, label: str, text_format: TextFormat) -> tuple[p
     return read_text_table(path, *text_format[:2]), row_and_line(path, *text_format[:2])
 
 
+def table_of_gold(gold: Any, known: Mapping[str, Ids]) -> pd.DataFrame | None:
+    """Return gold labels that came as a table or a file with one; None where they did not, or a column is lacking.
+
+    Args:
+        gold: as for :func:`resolve_gold`.
+        known: by column the identifiers that are known of it, for which text in a file stands that is written so.
+    """
+    if isinstance(gold, str | Path):
+        table, where = _read(Path(gold), "task", "label", FOUND_OUT)
+    elif is_frame(gold):
+        frame, where = as_frame(gold, "gold"), None
+        table = pd.DataFrame({name: take_column(frame, name, "task", "gold") for name in frame.columns})
+    else:
+        return None
+    if not isinstance(table, pd.DataFrame) or not set(known) <= set(table.columns):
+        return None
+    if where is not None:
+        table = table.assign(**{name: _identified(table[name], _by_text(ids)) for name, ids in known.items()})
+    return table
+
+
 def _with_one_task(table: pd.DataFrame, tasks: Ids, task: str) -> pd.DataFrame:
     """Return a table with one column that names its tasks, where their names are made of two of its columns."""
     both = both_columns(table, tasks_of(tasks))

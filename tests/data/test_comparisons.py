@@ -595,3 +595,36 @@ def test_signs_between_the_sides_and_judges_letters_in_brackets_are_known(words)
         Annotations.from_comparisons(table.assign(label=[*words[:2], "A>A"]))
     with pytest.raises(AnnotationError, match="'C' is neither a side nor an item"):
         Annotations.from_comparisons(table.assign(label=[*words[:2], "C"]))
+
+
+def test_gold_labels_may_have_the_columns_of_the_comparisons_in_either_order_of_the_sides(tmp_path):
+    """A file of gold labels with the columns of the annotations was refused, since no column names the tasks."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(12):
+        one, other = rng.choice([7, 8, 9], 2, replace=False)
+        rows += [(f"q{i}", one, other, judge, rng.choice(["A", "B", "tie"])) for judge in "xyz"]
+    table = pd.DataFrame(rows, columns=["prompt", "model_a", "model_b", "judge", "winner"])
+    table.to_csv(tmp_path / "pairs.csv", index=False)
+    gold = table.drop_duplicates("prompt").drop(columns="judge").iloc[:6].assign(winner=["A", "B", "tie"] * 2)
+    better = dict(zip(gold["prompt"], [gold["model_a"].iloc[0]] * 6, strict=True))
+    better |= {row.prompt: {"A": row.model_a, "B": row.model_b, "tie": "tie"}[row.winner] for row in gold.itertuples()}
+    turned = gold.rename(columns={"model_a": "model_b", "model_b": "model_a"})
+    turned["winner"] = turned["winner"].map({"A": "B", "B": "A", "tie": "tie"})
+    turned.to_csv(tmp_path / "gold.csv", index=False)
+    for source, known_labels in (
+        (table, gold),
+        (tmp_path / "pairs.csv", tmp_path / "gold.csv"),
+        (tmp_path / "pairs.csv", turned),
+    ):
+        annotations = cp.read(source, gold=known_labels, tell=False)
+        known = {
+            task[0]: "tie" if side == 2 else annotations.items[int(pair[side])]
+            for task, pair, side in zip(annotations.tasks, annotations.sides, annotations.gold, strict=True)
+            if side >= 0
+        }
+        assert known == better
+    with pytest.raises(AnnotationError, match="has two labels"):
+        cp.read(table, gold=pd.concat([gold, turned.assign(winner="A")]), tell=False)
+    with pytest.raises(AnnotationError, match=r"'q99', 7, 8.* is not among the annotated tasks"):
+        cp.read(table, gold=gold.iloc[:1].assign(prompt="q99", model_a=7, model_b=8), tell=False)

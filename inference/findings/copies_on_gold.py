@@ -69,8 +69,8 @@ class OnGold:
         """What gold labels say of them, as clauses."""
         low, high = (f"{100 * end:.0f}" for end in self.lead)
         wrong = (
-            f"; where one of them is wrong ({count_text(self.n_wrong, 'task')}), {self.same:.0%} of the others of them "
-            f"give the same wrong label, and {self.same_others:.0%} of the rest"
+            f"; where one of them is wrong ({count_text(self.n_wrong, 'task')}) another of them gives the same wrong "
+            f"label in {self.same:.0%}, and one of the rest in {self.same_others:.0%}"
             if self.n_wrong
             else ""
         )

@@ -337,7 +337,8 @@ class Panel:
             for name, row in biased.iterrows()
         ]
         return (
-            f"{count_text(len(biased), 'judge')} of {len(self.judges)} name an item for its side: position bias is "
+            f"{count_text(len(biased), 'judge')} of {len(self.judges)} name{'s' * (len(biased) == 1)} an item for its "
+            "side: position bias is "
             f"{listing(each, NAMED, str)}, from -1 for always what is at the right to 1 for always what is at the left."
         )
 

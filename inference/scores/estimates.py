@@ -97,8 +97,8 @@ class Estimate:
         return (
             f"{accuracy['estimate']:.1%} of {what} are right ({self.interval:.0%} interval {_bounds(accuracy)}; their "
             f"probabilities say {accuracy['without_gold']:.1%}).{shown} By "
-            f"{NAMES[self.method]} from {count_text(self.n_gold, 'gold label')}: these intervals hold under a wrong "
-            "story, too, where those of a fit's summary and report are the story's."
+            f"{NAMES[self.method]} from {count_text(self.n_gold, 'gold label')}: these intervals hold even "
+            "where the story is wrong, those of a fit's summary and report only where it is right."
         )
 
     __repr__ = __str__

@@ -64,7 +64,8 @@ class GoldNeeded:
             for quantity, of, n in zip(table["quantity"], table["of"], table["n_gold"], strict=True)
         ]
         source = (
-            f"a pilot of {count_text(self.pilot, 'gold label')}, which count{'s' * (self.pilot == 1)}"
+            f"a pilot of {count_text(self.pilot, 'gold label')}, "
+            + ("which are enough" if self.pilot >= self.n_gold else "which are among them")
             if self.pilot
             else "the label probabilities, which are often too sure"
             + f": plan again with a pilot of {PILOT} gold labels" * (self.n_gold > PILOT)

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -229,6 +230,9 @@ def test_comparisons_have_a_ranking_and_position_bias_in_the_opening_the_page_an
     (positions,) = [one for one in panel.sentences if "position bias" in one]
     clear = panel.judges[panel.judges["position_bias_low"] > 0]
     assert len(clear) >= 2
+    assert "4 judges of 4 name an item" in positions
+    alone = replace(panel, judges=panel.judges.loc[[clear.index[0]]])
+    assert any("1 judge of 1 names an item" in one for one in alone.sentences)
     for name, row in clear.iterrows():
         assert f"{name!r} {row['position_bias']:.2f}" in positions
     assert repr(panel.ranking.index[0]) in panel.sentences[-1]

@@ -75,7 +75,9 @@ def test_it_prints_the_number_and_what_it_is_from():
     assert str(plan).startswith(f"{plan.n_gold:,} gold labels of tasks drawn at random from 1,000 make 90% intervals")
     assert "at most 0.1 wide" in repr(plan)
     assert "label probabilities, which are often too sure" in str(plan)
-    assert "a pilot of 60 gold labels, which count" in str(of_pilot)
+    assert of_pilot.n_gold > 60
+    assert "a pilot of 60 gold labels, which are among them" in str(of_pilot)
+    assert "a pilot of 60 gold labels, which are enough" in str(cp.gold_needed(probabilities, 0.5, gold=gold.head(60)))
     assert plan.table["width_now"].isna().all()
     expected = width(cp.estimate(probabilities, gold.head(60)).table)
     np.testing.assert_allclose(of_pilot.table["width_now"], expected, rtol=0.1)  # the plan's are Wilson's

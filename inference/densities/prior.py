@@ -10,10 +10,10 @@ from jax import Array
 from numpyro import handlers
 from numpyro.primitives import Messenger
 
-from ...data import Annotations
+from ...data import Annotations, unknown_name
 from ...models import Story, StoryError
 from ...models.parts.kernels import SMALLEST
-from .enumerated import Parameters, Site, is_latent, site_values
+from .enumerated import Parameters, Site, check_contract, is_latent, is_of_tasks, site_values
 from .model import Model
 from .padded_sites import PaddingWeighsNothing, dirichlet_of, is_table
 from .programs import compiled
@@ -33,14 +33,32 @@ def prior_draws(model: Model, design: Annotations, keys: Array) -> Parameters:
         StoryError: nothing can be drawn from the prior of a site.
     """
     unannotated = design.replace(label=None, gold=None)
+    return jax.lax.map(lambda key: sampled(model, unannotated, {}, key), keys)
 
-    def once(key: Array) -> Parameters:
-        started = handlers.substitute(substitute_fn=site_values({}))
-        with handlers.trace() as sites, proper(), started, handlers.seed(rng_seed=key):
-            model(unannotated)
-        return {name: site["value"] for name, site in sites.items() if is_latent(site) or name == "annotation"}
 
-    return jax.lax.map(once, keys)
+def sampled(model: Model, design: Annotations, parameters: Parameters, key: Array) -> Parameters:
+    """Parameters, true labels and annotations of one run of the story, by site; parameters that are given stay so.
+
+    Args:
+        design: who annotates what, without labels.
+
+    Raises:
+        StoryError: nothing can be drawn from the prior of a site, or the story does not keep the contract.
+        UnknownNameError: a parameter is none of the story's.
+        ValueError: a parameter has another shape than its site.
+    """
+    given = handlers.substitute(substitute_fn=site_values(parameters))
+    with handlers.trace() as sites, proper(), given, handlers.seed(rng_seed=key):
+        model(design)
+    check_contract(model.story, {name: site for name, site in sites.items() if is_of_tasks(site)})
+    drawn = {name: site for name, site in sites.items() if is_latent(site) or name == "annotation"}
+    for name, value in parameters.items():
+        if name not in drawn:
+            raise unknown_name("parameter", name, [n for n in drawn if n not in ("truth", "annotation")])
+        expected = tuple(drawn[name]["fn"].shape()) if drawn[name]["type"] == "sample" else value.shape
+        if value.shape != expected:
+            raise ValueError(f"parameter {name!r} has shape {value.shape}; {expected} is needed")
+    return {name: site["value"] for name, site in drawn.items()}
 
 
 def proper() -> handlers.substitute:

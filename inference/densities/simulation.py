@@ -4,11 +4,9 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from numpyro import handlers
 
-from ...data import Annotations, Ids, unknown_name
+from ...data import Annotations, Ids
 from ...data.abstentions import abstentions_of
 from ...data.comparisons import KIND, SIDES
 from ...data.errors import real_number, whole_number
@@ -16,14 +14,16 @@ from ...data.features import resolve_features, resolve_worker_features
 from ...data.questions import Units, fields_of
 from ...models import Story, find_story
 from ...models.parts.abstaining import SITE
-from ...models.parts.general import apply_parts
 from ...models.parts.simulated_inputs import prepared, simulated_classes
-from .enumerated import check_contract, is_latent, is_of_tasks
 from .evidence import with_truth_prior
-from .prior import proper
+from .model import Model
+from .prior import sampled
+from .programs import compiled, key_of
 from .ready_programs import use_program_cache
 
 CELLS = 10_000_000  # tasks × workers to draw an assignment for at a time
+
+_sampled = compiled(sampled, static=("model",), once=True)
 
 
 def simulate(
@@ -132,7 +132,8 @@ def simulate(
             f"items={items!r} is of comparisons, and {getattr(program, '__name__', program)} is of ordered classes; "
             "take a story of classes, such as 'one_coin'"
         )
-    sites = _draw(program, design.replace(label=None), parameters, hyperparameters, seed)
+    values = {name: np.asarray(value, dtype=jax.dtypes.canonicalize_dtype(float)) for name, value in parameters.items()}
+    sites = _sampled(Model(program, hyperparameters), design.replace(label=None), values, key_of(seed))
     truth = np.asarray(sites.pop("truth"), dtype=np.int32)
     known = rng.permutation(len(truth)) < round(gold * len(truth))
     annotations = design.replace(
@@ -223,23 +224,3 @@ def _assign(
 def _chunks(total: int, size: int) -> Iterator[int]:
     for begin in range(0, total, size):
         yield min(size, total - begin)
-
-
-def _draw(
-    story: Story, design: Annotations, parameters: dict[str, Any], hyperparameters: dict[str, Any], seed: int
-) -> dict[str, Any]:
-    """Values of all sites that the story samples, at the given parameters."""
-    values = {name: jnp.asarray(value, dtype=float) for name, value in parameters.items()}
-    given, seeded = handlers.substitute(data=values), handlers.seed(rng_seed=jax.random.key(seed))
-    with handlers.trace() as sites, proper(), given, seeded:
-        program, own = apply_parts(story, hyperparameters)
-        program(design, **own)
-    check_contract(story, {name: site for name, site in sites.items() if is_of_tasks(site)})
-    drawn = {name: site for name, site in sites.items() if is_latent(site) or name == "annotation"}
-    for name, value in values.items():
-        if name not in drawn:
-            raise unknown_name("parameter", name, [n for n in drawn if n not in ("truth", "annotation")])
-        expected = tuple(drawn[name]["fn"].shape()) if drawn[name]["type"] == "sample" else value.shape
-        if value.shape != expected:
-            raise ValueError(f"parameter {name!r} has shape {value.shape}; {expected} is needed")
-    return {name: site["value"] for name, site in drawn.items()}

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from ...data.description import count_text
 from ...data.id_text import listing, name_text
 from ...data.questions import tasks_text
 from ..engines.finding import Finding
+from ..findings.of_crowd import HELP
 from ..findings.verdict import NOTED
 from ..fitted.error_correlation import ErrorCorrelation
 from ..plots.ranking import draw_ordered
@@ -131,10 +132,21 @@ class Panel:
         found = [one for one in self.fit.findings if one.severity == "warning" or one.code in NOTED]
         if may_copy := [one for one in self.doubts if one.severity == "warning" or one.code in NOTED]:
             title = "Judges who count as one" if may_copy[0].severity == "warning" else "Judges who may copy"
-            made.append((title, tuple(one.standing for one in may_copy), "copies"))
+            made.append((title, tuple(map(self._standing, may_copy)), "copies"))
         if others := [one for one in found if one.code not in ("copies", *DOUBTED)]:
-            made.append(("Findings of the fit", tuple(one.standing for one in others), "labels"))
+            made.append(("Findings of the fit", tuple(map(self._standing, others)), "labels"))
         return made
+
+    def _standing(self, finding: Finding) -> str:
+        """Return a finding as a sentence, without the advice to give gold labels that the panel has already.
+
+        Without gold labels it is that they tell; the panel says for which tasks, and takes them as ``gold=``.
+        """
+        instead = "" if self.gold is not None else "Gold labels of some tasks tell"
+        if not finding.remedy.endswith(HELP):
+            return finding.standing
+        others = finding.remedy.removesuffix(HELP).removesuffix(". ")
+        return replace(finding, remedy=". ".join(filter(None, [others, instead]))).standing
 
     def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
         """Write the panel's page (HTML): judges, copies, agreement, what was judged, gold labels to get, labels.
@@ -203,7 +215,7 @@ class Panel:
     def _copies_section(self) -> Section:
         shown = self.copies.assign(judges=self.copies["judges"].map(lambda names: listing(names, NAMED)))
         empty = [name for name in ("question", "by_gold") if shown[name].isna().all()]
-        said = [*self.copies["said"], *(one.standing for one in self.doubts)]
+        said = [*self.copies["said"], *map(self._standing, self.doubts)]
         values = {
             "copies": shown.drop(columns=[*empty, "said"]).set_index("judges"),
             "said": said,

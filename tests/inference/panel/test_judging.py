@@ -502,3 +502,15 @@ def test_the_command_tells_a_finding_of_the_fit_once(crowd, tmp_path):
     crowd[0].to_csv(tmp_path / "verdicts.csv", index=False)
     done = crowdppl("judge", tmp_path / "verdicts.csv", "--story", "one_coin", "--set", "max_iterations=1")
     assert " ".join(done.output.split()).count("too few to see whether it converged") == 1
+
+
+def test_findings_of_a_panel_ask_for_gold_labels_only_where_it_has_none_and_by_no_option_that_it_refuses(crowd):
+    """Of two judges the prior decides much; the command said to give --use-gold, which it refuses."""
+    table, truth = crowd
+    two = table[table["worker"].isin(["a", "b"])]
+    with pytest.warns(cp.CrowdWarning, match="prevalence from errors"):
+        panels = [cp.judge(two, known, story="one_coin") for known in (None, dict(enumerate(truth[:40])))]
+    texts = [[one for _, each, place in panel.alerts if place == "labels" for one in each] for panel in panels]
+    assert all(any("prevalence from errors" in one for one in each) for each in texts)
+    assert [any("Gold labels of some tasks tell." in one for one in each) for each in texts] == [True, False]
+    assert not any("cp.fit(" in one for each in texts for one in each)

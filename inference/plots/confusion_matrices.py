@@ -54,7 +54,7 @@ def plot_confusions(
     matrix are the worker's number of annotations and accuracy: the probability that an annotation is right, of a task
     whose class is as frequent as among the labels.
 
-    Rows are hatched that rest on less than half a task (:data:`LITTLE`): of a true class that hardly any task has that
+    Rows are hatched that rest on less than half a task: of a true class that hardly any task has that
     the worker annotated, by the labels' probabilities. They have what the prior says, or the worker's other rows.
 
     Args:
@@ -225,7 +225,7 @@ def _draw(
         confusions: draws of n confusion matrices, ``(chain, draw, n, K, L)``.
         titles: above the n matrices.
         around: draws of them that say how uncertain they are; None to write no intervals.
-        evidence: tasks that tell each row, ``(n, K)``; rows of less than :data:`LITTLE` are hatched.
+        evidence: tasks that tell each row, ``(n, K)``; rows of less than half a task are hatched.
         axes: n axes to draw in, without heading and colour bar around them; None for a new figure.
 
     Returns:

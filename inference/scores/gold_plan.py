@@ -39,7 +39,7 @@ class GoldNeeded:
         pilot: how many gold labels the plan is from; 0 where it is from the label probabilities.
         by_question: of several questions about each task, by question: ``n_gold``, how many gold labels of this
             question alone the accuracy of its labels takes; ``expected``, the accuracy that was assumed; ``n_tasks``;
-            and ``pilot``, of which fewer than :data:`EACH` are not used. None where there is one question.
+            and ``pilot``, of which fewer than ten are not used. None where there is one question.
     """
 
     n_gold: int

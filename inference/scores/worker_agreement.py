@@ -236,7 +236,7 @@ def _of_workers(annotations: Annotations, workers: Iterable[Hashable]) -> Annota
     if isinstance(workers, str) or not isinstance(workers, Iterable):
         raise TypeError(f"workers={workers!r}: a list of names is needed, such as workers=['ann', 'bob']")
     if not annotations.named:
-        raise AnnotationError("workers=: the annotations name no workers")
+        raise AnnotationError("the annotations name no workers, so that none can be chosen")
     one_each = annotations.across_questions()
     names = list(one_each.workers)
     by_text = {str(name): name for name in names}
@@ -245,7 +245,10 @@ def _of_workers(annotations: Annotations, workers: Iterable[Hashable]) -> Annota
         raise unknown_name("worker", strange[0], names)
     chosen = [name for name in names if name in asked]
     if len(chosen) < 2:
-        raise AnnotationError(f"workers={chosen!r}: agreement is of two workers or more; there are {listing(names, 8)}")
+        raise AnnotationError(
+            f"agreement is of two workers or more, and {listing(chosen, 1) or 'none'} alone is chosen; there are "
+            f"{listing(names, 8)}"
+        )
     place = np.full(len(names), -1, np.int32)
     place[[names.index(name) for name in chosen]] = np.arange(len(chosen))
     kept = one_each.rows(place[np.asarray(one_each.worker)] >= 0)

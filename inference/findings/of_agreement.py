@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator
 import numpy as np
 
 from ...data.description import count_text
+from ...data.gold import TIE
 from ...data.id_text import listing
 from ...models.parts.shared_error import families_of
 from ..fitted.beyond_chance import agreement, by_chance, parties
@@ -109,9 +110,10 @@ def no_agreement(of: Labels) -> Iterator[Said]:
 def err_together(of: Labels) -> Iterator[Said]:
     """Workers who err together on some tasks, by labels of who takes them for independent: :mod:`.dependence`.
 
-    They are labels of a story that says so, or the classes of most votes. Given these, which are too sure, the excess
-    of independent workers is below zero, so that one above is of errors in common. That the votes are asked, too, with
-    the thresholds for stories, was decided with the gold labels of fourteen open crowds in view.
+    They are labels of a story that says so, or the classes of most votes. Given labels that are too sure, the excess of
+    independent workers is below zero, so that one above is of errors in common; it has to be there given the most
+    probable classes, too, since labels that are less sure than they might be leave one of their own. That the votes are
+    asked, too, with the thresholds for stories, was decided with the gold labels of fourteen open crowds in view.
 
     Labels that follow most workers where these are misled leave little of it to see. Where it may be, Dawid and
     Skene's story is fitted with shared errors, too: a higher log-posterior tells tasks that mislead most workers.
@@ -131,6 +133,8 @@ def err_together(of: Labels) -> Iterator[Said]:
         return  # shares of classes that are pulled to a prior leave an excess of their own
     share, se = excess_agreement(of.annotations, of.posterior)
     if not np.isfinite(se) or share < PERHAPS * se:
+        return
+    if not _together_by_certain_labels(of):
         return
     confidence = float(crowd.posterior.max(1).mean())
     if share < CORRELATED or share < TOGETHER * se:
@@ -155,13 +159,26 @@ def err_together(of: Labels) -> Iterator[Said]:
     )
 
 
+def _together_by_certain_labels(of: Labels) -> bool:
+    """Return whether workers agree too much given the most probable classes, too.
+
+    Labels that are right more often than they are sure leave an excess of independent workers, and these one below 0.
+    """
+    posterior = np.asarray(of.posterior, float)
+    most = posterior >= posterior.max(1, keepdims=True) - TIE
+    share, _ = excess_agreement(of.annotations, most / most.sum(1, keepdims=True))
+    return share > 0
+
+
 def _takes_for_independent(of: Labels) -> bool:
     """Return whether labels are a story's whose workers err independently, or the classes of most votes."""
     if isinstance(of, Fitted):
         by_task = any("task" in dims for dims in of.dims.values())
         return not by_task and not any(of.model.hyperparameters.get(part) for part in PARTS)
     annotations = of.annotations
-    return isinstance(of, ByRule) and np.array_equal(of.posterior, annotations.kind.majority(annotations.votes()))
+    return isinstance(of, ByRule) and np.allclose(
+        of.posterior, annotations.kind.majority(annotations.votes()), atol=TIE
+    )
 
 
 def _maker(of: Labels) -> str:

@@ -353,6 +353,30 @@ def test_labels_that_are_surer_than_workers_agree_are_said(story, shape):
         assert finding.remedy.startswith("cp.fit('auto', …)")
 
 
+def test_labels_that_are_right_more_often_than_they_are_sure_are_no_sign_of_errors_in_common():
+    """Six judges who err independently, and a story that expects the truth to be no more than near what they share."""
+    warned = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        truth = rng.choice(5, 200, p=[0.1, 0.2, 0.3, 0.25, 0.15])
+        noise = rng.normal(size=(200, 6)) * (0.5, 0.6, 0.8, 0.7, 1.2, 0.9)
+        score = np.clip(np.rint(truth[:, None] + (0, 0.3, -0.3, 0.5, 0, -0.2) + noise), 0, 4).astype(int)
+        fit = cp.fit("score_factor", cp.Annotations.from_matrix(score, ordered=True), progress=False)
+        assert (fit.posterior.argmax(1) == truth).mean() > fit.posterior.max(1).mean() + 0.05
+        warned += "err_together" in {one.code for one in fit.findings}
+    assert warned <= 1
+
+
+def test_a_tie_of_three_classes_leaves_votes_that_workers_are_asked_of():
+    """Their shares are thirds in single precision, which no third in double precision is equal to."""
+    frame = drawn("two difficulties", 1).without_gold().to_frame()
+    tie = frame.head(3).assign(task="tied", worker=frame["worker"].unique()[:3], label=frame["label"].unique()[:3])
+    with pytest.warns(cp.CrowdWarning, match="workers err together"):
+        fit = cp.fit("majority_vote", pd.concat([frame, tie]))
+    assert (np.asarray(fit.posterior) > 0).sum(1).max() == 3
+    assert len(findings_of(fit, "err_together")) == 1
+
+
 @pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
 def test_an_average_that_is_too_sure_is_not_told_to_be_averaged():
     annotations = drawn("pairs of classes", 0).without_gold()

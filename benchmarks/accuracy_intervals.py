@@ -28,6 +28,10 @@ SHAPES = {
 """Simulated crowds of two classes."""
 ROUNDING = 1e-6
 BAD = 0.6  # accuracy under which a worker is bad
+JUDGES = {"severity": (0.0, 0.3, -0.3, 0.5, 0.0, -0.2), "noise": (0.5, 0.6, 0.8, 0.7, 1.2, 0.9)}
+"""Of six judges who score 200 answers from 1 to 5, in levels; they are of no story here."""
+COPIED = 0.85  # of the fifth judge's scores that the sixth copies, where one does
+OF_SCORES = ("auto", "graded_response", "ordinal_dawid_skene", "score_factor")
 
 
 def main(stories: str = STORIES, crowds: int = 20, seed: int = 200, write: bool = False) -> None:
@@ -63,8 +67,46 @@ def main(stories: str = STORIES, crowds: int = 20, seed: int = 200, write: bool 
         "do not tell which class is which: a story that expects workers to be right takes one class for the other, "
         "and its intervals are those of the labels turned around."
     )
+    rows = [judged(story, range(seed, seed + crowds // 2), copies) for copies in (False, True) for story in OF_SCORES]
+    report.table("Judges' scores from 1 to 5, EM", rows)
+    report.note(
+        f"{crowds // 2} panels of six judges who score 200 answers, with a severity and noise of their own "
+        f"(benchmarks/accuracy_intervals.py); where one copies, {COPIED:.0%} of the sixth's scores are the fifth's. "
+        "Covered: in percent of the judges, whose share of right scores lies in the interval of realised accuracy. "
+        "Above: how far the mean estimate is above that share. Warned: of the panels, by a finding of any kind."
+    )
     if write:
         report.write()
+
+
+def judged(story: str, seeds: Iterable[int], copies: bool) -> dict[str, Any]:
+    """How often intervals hold the shares of right scores of judges, of whom one may copy another."""
+    held, above, right, said, warned = [], [], [], [], []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        truth = rng.choice(5, 200, p=[0.1, 0.2, 0.3, 0.25, 0.15])
+        noise = rng.normal(size=(200, 6)) * JUDGES["noise"]
+        score = np.clip(np.rint(truth[:, None] + JUDGES["severity"] + noise), 0, 4).astype(int)
+        if copies:
+            copied = rng.random(200) < COPIED
+            score[copied, 5] = score[copied, 4]
+        fit = cp.fit(story, cp.Annotations.from_matrix(1 + score, ordered=True), progress=False)
+        share = (score == truth[:, None]).mean(0)
+        held.append(share_held(fit.workers, share))
+        above.append((fit.workers["realised_accuracy"] - share).mean())
+        right.append((fit.posterior.argmax(1) == truth).mean())
+        said.append(fit.posterior.max(1).mean())
+        warned.append(bool(fit.findings.warnings))
+    return {
+        "story": story,
+        "one copies": "yes" if copies else "no",
+        "covered, %": 100 * np.mean(held),
+        "error": 100 * np.std(held) / np.sqrt(len(held)),
+        "above": np.mean(above),
+        "labels right": np.mean(right),
+        "labels' mean probability": np.mean(said),
+        "warned, %": 100 * np.mean(warned),
+    }
 
 
 def simulated(story: str, sizes: dict[str, int], seeds: Iterable[int]) -> dict[str, Any]:

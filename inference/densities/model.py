@@ -1,11 +1,14 @@
 """A story with its hyperparameters."""
 
+import hashlib
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import jax
+import numpy as np
 
 from ...data import Annotations
 from ...models import Prevalence, Story
@@ -51,6 +54,11 @@ class Model(ByKey):
     story: Story
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     numbers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Keep arrays as they are now: JAX keeps what it has made of an array, whatever is written into it later."""
+        kept = {name: _unchanging(value) for name, value in self.hyperparameters.items()}
+        object.__setattr__(self, "hyperparameters", kept)
 
     def tree_flatten(self) -> tuple[tuple, "Frame"]:
         """The numbers as leaves, and the rest."""
@@ -142,6 +150,10 @@ class Frame(ByKey):
     others: dict[str, Any]
     numbers: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        """Take the key now: JAX asks for it when it compares, and an array may have changed by then."""
+        _ = self._key
+
     @cached_property
     def _key(self) -> tuple:
         others = {name: _by_value_or_identity(self.others[name]) for name in sorted(self.others)}
@@ -159,9 +171,25 @@ class _Same:
         return isinstance(other, _Same) and self.value is other.value
 
 
+def _unchanging(value: Any) -> Any:
+    """Return a read-only copy of an array that may be written to; anything else as it is."""
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.copy()
+        value.flags.writeable = False
+    return value
+
+
 def _by_value_or_identity(value: object) -> object:
+    """A key of a hyperparameter: itself, or what it holds now where it may change in place, as arrays and lists may."""
     try:
         hash(value)
     except TypeError:
+        pass
+    else:
+        return value
+    if isinstance(value, jax.Array):
         return _Same(value)
-    return value
+    try:
+        return hashlib.blake2b(pickle.dumps(value)).digest()
+    except Exception:  # whatever an object of a user's own says when it is pickled
+        return _Same(value)

@@ -72,8 +72,8 @@ def is_portable(model: Model, annotations: Annotations) -> bool:
     A story that promises it (:mod:`crowdppl.models.parts.contract`) is not run where its truth prior does too and its
     other hyperparameters do not depend on data. Any other is run at random points on a few of the annotations, as they
     are and padded, where it raises an error if it reads an identifier; a story that fails is not portable. Nor is one
-    with a table or another value that is compared by identity among its hyperparameters, or with a network of a user's
-    own: no other fit shares its programs. What was found is kept as long as the story, for each set of hyperparameters
+    with a table or another value without a hash among its hyperparameters, or with a network of a user's own: hardly
+    another fit shares its programs. What was found is kept as long as the story, for each set of hyperparameters
     and whatever the annotations' sizes, so that of a story that behaves otherwise from some size on it is not seen.
 
     Args:

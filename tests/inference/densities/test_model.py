@@ -12,6 +12,7 @@ from numpyro.contrib.funsor import enum as funsor_enum
 from numpyro.contrib.funsor.infer_util import log_density as funsor_log_density
 from numpyro.infer.util import log_density
 
+import crowdppl as cp
 from crowdppl import Annotations, Confusion, Prevalence, observe, tasks
 from crowdppl.inference.densities.enumerated import density, drawn_classes
 from crowdppl.inference.densities.marginals import marginal_program
@@ -104,8 +105,10 @@ def test_models_are_equal_where_story_and_hyperparameters_are():
     assert Model(DAWID_SKENE, {"truth_prior": Prevalence(3.0)}) == Model(DAWID_SKENE, {"truth_prior": Prevalence(3.0)})
     assert Model(DAWID_SKENE, {"diagonal": 3.0}) != Model(DAWID_SKENE, {"diagonal": 2.0})
     history = np.zeros((2, 2, 2))
-    assert Model(DAWID_SKENE, {"history": history}) == Model(DAWID_SKENE, {"history": history})
-    assert Model(DAWID_SKENE, {"history": history}) != Model(DAWID_SKENE, {"history": history.copy()})
+    assert Model(DAWID_SKENE, {"history": history}) == Model(DAWID_SKENE, {"history": history.copy()})
+    assert Model(DAWID_SKENE, {"history": history}) != Model(DAWID_SKENE, {"history": history + 1})
+    array = jnp.zeros(2)
+    assert Model(DAWID_SKENE, {"history": array}) == Model(DAWID_SKENE, {"history": array})
 
 
 @pytest.mark.parametrize("n_classes", [5, 40])
@@ -118,3 +121,41 @@ def test_classes_are_drawn_as_often_as_their_scores_say_and_impossible_ones_neve
     counts = np.bincount(drawn, minlength=n_classes)
     assert counts[probs == 0].sum() == 0
     assert counts[3] / len(scores) == pytest.approx(0.1, abs=5 * np.sqrt(0.09 / len(scores)))  # five standard errors
+
+
+def story_of(annotations: Annotations, *, pseudo_counts: object) -> None:
+    with numpyro.plate("worker", annotations.n_workers):
+        rows = dist.Dirichlet(jnp.asarray(pseudo_counts, dtype=float)).to_event(1)
+        confusion = numpyro.sample("confusion", rows, infer={"event_dims": ["class", "annotation"]})
+    with tasks(annotations) as truth:
+        observe(truth, Confusion(confusion), annotations)
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
+@pytest.mark.parametrize("kind", ["array", "lists"])
+def test_a_table_that_was_changed_in_place_is_another_hyperparameter(kind):
+    """JAX and programs that are kept know an array by where it is, and not by what stands in it."""
+    table = np.eye(2) * 3 + 1 if kind == "array" else [[4.0, 1.0], [1.0, 4.0]]
+    sizes = {"n_tasks": 30, "n_workers": 4, "n_classes": 2}
+
+    def found():
+        drawn = cp.simulate(story_of, pseudo_counts=table, **sizes)[1]
+        fit = cp.fit(story_of, given, pseudo_counts=table, progress=False)
+        return drawn["confusion"], fit.parameters["confusion"]
+
+    given = cp.simulate("one_coin", **sizes)[0].without_gold()
+    before = found()
+    for row in range(2):
+        table[row][row] = 400.0
+    for earlier, later in zip(before, found(), strict=True):
+        assert np.diagonal(later, axis1=-2, axis2=-1).min() > 0.95
+        assert np.diagonal(earlier, axis1=-2, axis2=-1).min() < 0.95
+
+
+def test_models_with_equal_tables_are_equal_and_keep_them_as_they_are():
+    table = np.eye(2) * 3 + 1
+    first, same = (Model(story_of, {"pseudo_counts": each}) for each in (table, table.copy()))
+    assert first == same
+    table[0, 0] = 400.0
+    assert first == same
+    assert first != Model(story_of, {"pseudo_counts": table})

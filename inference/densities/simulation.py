@@ -1,6 +1,7 @@
 """Simulated data: parameters, true labels and annotations of a story, for any number of tasks and workers."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -17,13 +18,14 @@ from ...models.parts.abstaining import SITE
 from ...models.parts.simulated_inputs import prepared, simulated_classes
 from .evidence import with_truth_prior
 from .model import Model
+from .portable import with_numbers
 from .prior import sampled
 from .programs import compiled, key_of
 from .ready_programs import use_program_cache
 
 CELLS = 10_000_000  # tasks × workers to draw an assignment for at a time
 
-_sampled = compiled(sampled, static=("model",), once=True)
+_sampled = compiled(sampled, once=True)
 
 
 def simulate(
@@ -133,7 +135,10 @@ def simulate(
             "take a story of classes, such as 'one_coin'"
         )
     values = {name: np.asarray(value, dtype=jax.dtypes.canonicalize_dtype(float)) for name, value in parameters.items()}
-    sites = _sampled(Model(program, hyperparameters), design.replace(label=None), values, key_of(seed))
+    given, key, model = design.replace(label=None), key_of(seed), Model(program, hyperparameters)
+    if (of_numbers := with_numbers(model, design)).numbers:
+        jax.eval_shape(partial(sampled, model), given, values, key)  # which looks at the numbers
+    sites = _sampled(of_numbers, given, values, key)
     truth = np.asarray(sites.pop("truth"), dtype=np.int32)
     known = rng.permutation(len(truth)) < round(gold * len(truth))
     annotations = design.replace(

@@ -7,6 +7,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl import AnnotationError, UnknownNameError
+from crowdppl.inference.densities import programs
 
 
 def test_every_worker_annotates_every_task_by_default():
@@ -68,6 +69,17 @@ def test_the_same_seed_gives_the_same_data():
     np.testing.assert_array_equal(first.label, again.label)
     np.testing.assert_array_equal(first.worker, again.worker)
     assert (first.worker != other.worker).any()
+
+
+def test_another_value_of_a_number_needs_no_program_of_its_own_and_a_wrong_one_is_refused():
+    sizes = {"n_tasks": 21, "n_workers": 4, "n_classes": 2}
+    few = cp.simulate("dawid_skene", diagonal=8.0, **sizes)[1]["confusion"]
+    before = list(programs._kept)
+    many = cp.simulate("dawid_skene", diagonal=800, **sizes)[1]["confusion"]
+    assert list(programs._kept) == before
+    assert np.diagonal(many, axis1=1, axis2=2).min() > 0.95 > np.diagonal(few, axis1=1, axis2=2).min()
+    with pytest.raises(cp.StoryError, match="diagonal=-1: a finite number above 0 is needed"):
+        cp.simulate("dawid_skene", diagonal=-1, **sizes)
 
 
 def test_a_truth_prior_sees_the_features_and_the_annotations_keep_them():

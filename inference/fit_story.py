@@ -360,7 +360,7 @@ def update(
     annotations = before.joined(more)
     if (constant := left_out_before(fitted.findings, annotations)) is not None:
         annotations = annotations.rows(constant.others(annotations))
-    annotations, counted = counted_before(annotations, fitted.findings)
+    annotations, counted = counted_before(annotations, fitted.findings, _with_gold(annotations, gold))
     model = _with_new_families(model, annotations, found=found_families)
     added = with_evidence(annotations.replace(evidence=None), gold, evidence).evidence
     if added is not None:

@@ -1,4 +1,4 @@
-r"""What gold labels say of workers who agree as copies do: whether they are better than the rest, and share errors.
+r"""Gold labels of workers who agree as copies do tell whether these are better than the rest, and share errors.
 
 Agreement alone does not tell copies from workers much better than the rest; true labels of some tasks do. On the gold
 tasks that a member of the group and another worker annotated, with :math:`r_i` and :math:`o_i` the shares of the
@@ -27,8 +27,8 @@ from ...data.questions import Units
 from ...data.repeats import first_annotations
 from ..fitted.intervals import INTERVAL, checked_tail, jeffreys
 from .copies import AgreeingGroup
+from .gold_share import FEWEST_GOLD
 
-FEWEST_GOLD = 10  # gold tasks from which they speak
 FEWEST_WRONG = 5  # gold tasks on which a member is wrong, from which these say whether errors are shared
 
 Told = Literal["copies", "better", "better copies", "open"]
@@ -42,7 +42,7 @@ WORDS: dict[Told, str] = {
 
 @dataclass(frozen=True)
 class OnGold:
-    """What gold labels say of a group of workers.
+    """The evidence of gold labels on a group of workers.
 
     Attributes:
         n_gold: gold tasks that one of the group and another worker annotated.
@@ -66,7 +66,7 @@ class OnGold:
 
     @property
     def text(self) -> str:
-        """What gold labels say of them, as clauses."""
+        """The evidence as clauses."""
         low, high = (f"{100 * end:.0f}" for end in self.lead)
         wrong = (
             f"; where one of them is wrong ({count_text(self.n_wrong, 'task')}) another of them gives the same wrong "
@@ -82,12 +82,12 @@ class OnGold:
 
     @property
     def is_better(self) -> bool:
-        """Whether they are better, and no copies as far as gold labels tell."""
+        """True where they are better, and no copies as far as gold labels tell."""
         return self.told == "better"
 
     @property
     def is_copy(self) -> bool:
-        """Whether they are copies, better or not."""
+        """True where they are copies, better or not."""
         return self.told in ("copies", "better copies")
 
 

@@ -1,4 +1,4 @@
-"""How many labels are right on the gold tasks that a fit did not use, beside what its probabilities promise."""
+"""The share of labels that are right on gold tasks that a fit did not use, beside what its probabilities promise."""
 
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, jeffreys
 from ..fitted.posterior import Posterior
 
+FEWEST_GOLD = 10  # gold tasks from which they speak for or against labels and workers
 MUCH = 0.02  # by how much more the probabilities promise than is right where that is worth a word
 
 

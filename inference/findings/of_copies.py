@@ -446,8 +446,16 @@ def _votes(annotations: Annotations, at: np.ndarray, place: np.ndarray) -> np.nd
     return votes
 
 
-def counted_before(annotations: Annotations, findings: Iterable[Finding]) -> tuple[Annotations, dict[str, Any]]:
-    """Return the annotations with what counted once in a fit as one, and the facts on it that findings are made of."""
+def counted_before(
+    annotations: Annotations, findings: Iterable[Finding], with_gold: Annotations
+) -> tuple[Annotations, dict[str, Any]]:
+    """Return the annotations with what counted once in a fit as one, and the facts on it that findings are made of.
+
+    Args:
+        annotations: all of them, new ones too.
+        findings: of the fit.
+        with_gold: the annotations with the gold labels that there are.
+    """
     told = {one.code: one.values for one in findings if one.code in ("copies", "repeats") and "left" in one.values}
     position = {name_text(name): i for i, name in enumerate(annotations.workers)} if annotations.named else {}
 
@@ -461,6 +469,7 @@ def counted_before(annotations: Annotations, findings: Iterable[Finding]) -> tup
         annotations = given_once(annotations, facts["repeats"].workers)
     if of_copies := told.get("copies"):
         facts["copies"] = [AgreeingGroup(places(one), *(one[k] for k in FIGURES)) for one in of_copies["as_one"]]
+        facts["copies_on_gold"] = [on_gold(with_gold, group) for group in facts["copies"]]
         annotations = as_one(annotations, facts["copies"])
     for values in told.values():
         facts |= {"copies_unasked": values["unasked"], "copies_left": values["left"]}

@@ -5,9 +5,9 @@ Terminal, report and Python say the same words: :class:`Verdict` has them once. 
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import bdtrc
@@ -23,7 +23,7 @@ from ..fitted.item_ranking import takes_as_given
 from ..fitted.posterior import Posterior
 from ..sources.on_disk import Files
 from .facts import SURE, certainty, n_sure, sure_of_what
-from .gold_share import gold_accuracy, gold_share, unused_gold
+from .gold_share import FEWEST_GOLD, gold_accuracy, gold_share, unused_gold
 from .look import findings
 from .register import once
 from .review import reviewed, tells_of_nobody
@@ -47,10 +47,9 @@ IN_FULL = (
     "keep",
     "annotations",
 )
-"""What another rule on copies gives, the rule, and the annotations that it is for."""
+"""The gain of another rule on copies, the rule, and the annotations that it is for."""
 
 SHOWN = 5  # doubtful tasks, pairs of classes and workers that are named
-FEWEST_GOLD = 10  # gold tasks from which they speak for or against the labels
 FAR = 0.2  # by which probabilities are above the share of right labels where they are worth nothing
 MOST = 0.5  # of the labels, beyond which doubtful ones ask for care
 MANY = 1 / 3  # of the annotations, from which those of workers to be reviewed ask for care
@@ -153,7 +152,7 @@ def verdict(of: Posterior) -> Verdict:
     codes = {each.code for each in warnings}
     trust: Trust = "no" if codes & set(USELESS) else "with care" if warnings else "yes"
     why = [each.short for each in warnings]
-    if noted := [each for each in all_found if each.code in NOTED and each not in warnings]:  # of few tasks a note
+    if noted := [each for each in all_found if each.code in NOTED and each.severity == "note"]:  # as of few tasks
         trust = "with care" if trust == "yes" else trust
         why += [as_sentence(each.sentence, named=bool(each.story), first=True) for each in noted]
     if of.on_disk:
@@ -336,11 +335,17 @@ def _fitted_again(of: Posterior) -> str:
 def _copies_otherwise(of: Posterior) -> Iterator[Step]:
     """Yield the fits in which copies count the other way, as one worker or in full, where they decide the labels."""
     story = _fitted_again(of)
-    decide = ("as_one" in each.values for each in findings(of) if (each.code, each.severity) in DECIDE)
-    for is_one in dict.fromkeys(decide):
+    decide = (each.values for each in findings(of) if (each.code, each.severity) in DECIDE)
+    for is_one in dict.fromkeys("as_one" in values for values in decide if not _is_settled(values)):
         text, rule, data = IN_FULL if is_one else AS_ONE
         command = f"crowdppl fit FILE --story {story} --set copies={rule} --out copies-{rule}"
         yield Step(text, command, f'cp.fit("{story}", {data}, copies="{rule}")')
+
+
+def _is_settled(values: Mapping[str, Any]) -> bool:
+    """Return whether groups count as one of which gold labels tell, of each, that they are copies."""
+    groups = (values, *values.get("others", ()))
+    return "as_one" in values and all(group.get("by_gold", "").endswith("copies") for group in groups)
 
 
 def _next(annotations: Annotations) -> tuple[Step, ...]:

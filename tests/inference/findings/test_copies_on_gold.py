@@ -6,34 +6,17 @@ import pytest
 from report_pages import Page
 
 import crowdppl as cp
+from crowdppl.benchmarks.support.panels import N_TASKS, first_three, panel_of
 from crowdppl.inference.findings.copies import AgreeingGroup, copying_groups
 from crowdppl.inference.findings.copies_on_gold import on_gold
 
-N_TASKS = 300
-
-
-def panel_of(seed, *, copied, ours, others, n_gold=50, n_others=4, misleading=0.0):
-    """Three judges of which two copy the first in a share of the tasks, others, and gold labels of tasks at random."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, 2, N_TASKS)
-    ability = np.r_[np.full(3, ours), np.full(n_others, others)]
-    misled = (rng.random((N_TASKS, 1)) < misleading) & (rng.random((N_TASKS, len(ability))) < 0.6)
-    given = np.where((rng.random((N_TASKS, len(ability))) < ability) & ~misled, truth[:, None], 1 - truth[:, None])
-    given[:, 1:3] = np.where(rng.random((N_TASKS, 2)) < copied, given[:, :1], given[:, 1:3])
-    names = np.array(["no", "yes"])
-    matrix = pd.DataFrame(names[given], columns=[f"judge {i}" for i in range(len(ability))])
-    gold = {int(i): names[truth[i]] for i in rng.choice(N_TASKS, n_gold, replace=False)}
-    return cp.Annotations.from_matrix(matrix, gold=gold)
-
 
 def told(**shape):
-    """What gold labels tell of the first three judges, of 40 panels."""
+    """How often gold labels tell what of the first three judges, of 40 panels."""
     found = []
     for seed in range(40):
         annotations = panel_of(seed, **shape)
-        given = np.asarray(annotations.label).reshape(N_TASKS, -1)
-        pairs = [(given[:, i] == given[:, j]).mean() for i, j in ((0, 1), (0, 2), (1, 2))]
-        found.append(on_gold(annotations, AgreeingGroup(np.arange(3), float(np.mean(pairs)), 0.0, N_TASKS)).told)
+        found.append(on_gold(annotations, first_three(annotations)).told)
     return pd.Series(found).value_counts()
 
 
@@ -85,6 +68,21 @@ def test_a_fit_and_its_review_say_what_gold_labels_tell_of_copies(copies, use):
     (finding,) = [one for one in open_fit.findings if one.code == "copies"]
     assert "by_gold" not in finding.values
     assert "much better than the rest" in finding.sentence
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
+def test_copies_that_gold_labels_tell_are_not_to_be_counted_in_full_and_stay_told_in_an_update():
+    annotations = panel_of(1, copied=0.97, ours=0.75, others=0.75)
+    options = {"stories": ["one_coin", "dawid_skene"], "progress": False}
+    assert not any("copies=" in step.call for step in cp.fit("auto", annotations, **options).verdict.next)
+    unknown = cp.fit("auto", annotations.without_gold(), **options)
+    assert any('copies="keep"' in step.call for step in unknown.verdict.next)
+    fit = cp.fit("one_coin", annotations, copies="one", gold=True, progress=False)
+    more = cp.Annotations.from_frame(pd.DataFrame({"task": [0, 1], "worker": "new", "label": ["no", "yes"]}))
+    known = np.asarray(annotations.gold)
+    gold = {task: annotations.classes[known[task]] for task in np.flatnonzero(known >= 0).tolist()}
+    (finding,) = [one for one in fit.update(more, gold=gold).findings if one.code == "copies"]
+    assert finding.values["by_gold"] == "copies"
 
 
 def better_panel():

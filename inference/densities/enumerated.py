@@ -215,7 +215,8 @@ class ScoredTasks(Messenger):
     def __init__(self, n_classes: int) -> None:
         super().__init__(None)
         self.sites: dict[str, Site] = {}
-        self._classes = jnp.arange(n_classes)[:, None]
+        with jax.ensure_compile_time_eval():  # numbers that `select` sees while a program is compiled
+            self._classes = jnp.arange(n_classes)[:, None]
 
     def process_message(self, msg: Site) -> None:
         """Take a site that scores the tasks.

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.scipy.special import logsumexp
 from numpyro.distributions import Distribution, constraints
@@ -400,18 +401,20 @@ def select(scores: Array, truth: Array) -> Array:
     r"""Pick :math:`s_{i, z_i}` for every task: scores ``(N, K)`` and truth ``(..., N)`` give ``(..., N)``.
 
     A truth that is the same for all tasks, ``(..., 1)``, takes whole columns. Enumeration asks for all of them in
-    their order, which is a transposition.
+    their order, which is a transposition: where a program is compiled with these numbers, it has nothing else.
     """
     n_classes = scores.shape[-1]
     if truth.shape[-1:] != (1,):
         scores = jnp.broadcast_to(scores, (*truth.shape, n_classes))
         return jnp.take_along_axis(scores, truth[..., None], axis=-1)[..., 0]
-    columns = truth.ravel()
-    if len(columns) == n_classes:
+    columns = truth.ravel() if isinstance(truth, jax.core.Tracer) else np.asarray(truth).ravel()
+    if len(columns) != n_classes:
+        picked = jnp.take(scores, columns, axis=-1).T
+    elif isinstance(columns, np.ndarray):
+        picked = scores.T if np.array_equal(columns, np.arange(n_classes)) else scores.T[columns]
+    else:
         in_order = (columns == jnp.arange(n_classes)).all()
         picked = jax.lax.cond(in_order, lambda s: s.T, lambda s: jnp.take(s, columns, axis=-1).T, scores)
-    else:
-        picked = jnp.take(scores, columns, axis=-1).T
     return picked.reshape(truth.shape[:-1] + scores.shape[:1])
 
 

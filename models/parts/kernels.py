@@ -17,6 +17,7 @@ from ...data.padding import counts_by_task
 
 VECTORS = (8, 4, 2, 1)  # numbers that XLA on CPU gathers and scatters at once
 UNCUT = 15  # columns beyond which they are not cut into such blocks
+FEW = 2**14  # rows at the most that are gathered and summed plainly: of few, the rest takes long to compile
 UNROLLED = 32  # numbers of an embedding at the most for which sums over them are written out
 FAST = "rbg"  # a generator of random numbers that XLA compiles several times faster than JAX's own; not for jax.vmap
 SMALLEST = 1e-30  # probabilities are kept above it, so that logarithms and their gradients stay finite in float32
@@ -36,23 +37,25 @@ def sum_by_task(values: Array, annotations: Annotations) -> Array:
     columns = values.reshape(len(values), math.prod(values.shape[1:]))  # there may be no row
     sums = [
         jax.ops.segment_sum(block, annotations.task, annotations.n_tasks, indices_are_sorted=True)
-        for block in jnp.split(columns, _block_ends(columns.shape[-1]), axis=-1)
+        for block in jnp.split(columns, _block_ends(columns.shape[-1], len(columns)), axis=-1)
     ]
     return jnp.concatenate(sums, axis=-1).reshape(annotations.n_tasks, *values.shape[1:])
 
 
 def rows_of(table: Array, index: Array) -> Array:
     """Rows ``index (A,)`` of a table ``(R, C)``: ``(A, C)``, in the blocks of columns that :func:`sum_by_task` sums."""
-    blocks = jnp.split(table, _block_ends(table.shape[-1]), axis=-1)
+    if len(index) <= FEW:
+        return table[index]
+    blocks = jnp.split(table, _block_ends(table.shape[-1], len(index)), axis=-1)
     return jnp.concatenate([_materialised(block)[index] for block in blocks], axis=-1)
 
 
-def _block_ends(n_columns: int) -> list[int]:
+def _block_ends(n_columns: int, n_rows: int) -> list[int]:
     """The ends of blocks of columns whose widths XLA on CPU gathers and scatters as vectors; 10 are 8 and 2.
 
     Other widths take up to twice as long. Of many columns the rest after the last whole vector matters little.
     """
-    if n_columns > UNCUT:
+    if n_columns > UNCUT or n_rows <= FEW:
         return []
     widths = [width for width in VECTORS if n_columns & width]
     return np.cumsum(widths)[:-1].tolist()

@@ -4,9 +4,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from conftest import random_annotations
 from scipy.stats import chisquare
 
 from crowdppl import AnnotationLikelihood, Annotations, Confusion, Emission
+from crowdppl.inference.densities.enumerated import density
+from crowdppl.inference.densities.model import Model
+from crowdppl.inference.densities.sites import starting_point
+from crowdppl.models import find_story
+from crowdppl.models.parts import kernels
 from crowdppl.models.parts.emissions import select
 from crowdppl.models.parts.kernels import FAST, drawn_kinds
 
@@ -41,6 +47,37 @@ def test_an_enumerated_truth_scores_every_class(tiny, table, shape):
     got = likelihood.log_prob(tiny.label).reshape(3, 5)
     for k in range(3):
         np.testing.assert_allclose(got[k], by_loops(tiny, table, np.full(5, k)), atol=1e-5)
+
+
+@pytest.mark.parametrize("columns", [[0, 1, 2], [2, 0, 1], [1, 1, 1], [2, 0]])
+def test_the_same_truth_of_all_tasks_takes_columns_whether_or_not_a_program_knows_it(columns):
+    scores, truth = jax.random.normal(jax.random.key(0), (5, 3)), jnp.array(columns)[:, None]
+    expected = np.asarray(scores)[:, columns].T
+    np.testing.assert_array_equal(select(scores, truth), expected)
+    np.testing.assert_array_equal(jax.jit(lambda scores: select(scores, truth))(scores), expected)
+    np.testing.assert_array_equal(jax.jit(select)(scores, truth), expected)
+
+
+def test_the_density_of_few_rows_has_no_branches(tiny):
+    model = Model(find_story("dawid_skene"))
+    start = starting_point(model, tiny, jax.random.key(0))
+    assert " cond[" not in str(jax.make_jaxpr(lambda start: density(model, start, tiny).log_posterior)(start))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 16])
+def test_sums_of_few_rows_are_those_of_many(monkeypatch, n_classes):
+    rng = np.random.default_rng(n_classes)
+    crowd = random_annotations(rng, n_tasks=20, n_workers=6, n_classes=n_classes, n_rows=90)
+    table = rng.dirichlet(np.ones(n_classes), (6, n_classes)).astype("f4")
+
+    def of(table):
+        return AnnotationLikelihood(jnp.arange(n_classes)[:, None], Confusion(table), crowd).log_prob(crowd.label)
+
+    few = of(table), jax.grad(lambda table: (of(table) ** 2).sum())(table)
+    monkeypatch.setattr(kernels, "FEW", 0)
+    many = of(table), jax.grad(lambda table: (of(table) ** 2).sum())(table)
+    np.testing.assert_allclose(few[0], many[0], rtol=1e-6)
+    np.testing.assert_allclose(few[1], many[1], rtol=1e-5)
 
 
 def test_leading_sample_dimensions_of_the_truth_are_kept(tiny, table):

@@ -29,8 +29,8 @@ from scipy.special import bdtrc  # scipy.stats has it too, and takes a third of 
 
 from ...data import Annotations
 from ...data.arrays import cross_counts
-from ...data.errors import check_name
-from ...data.id_text import name_text
+from ...data.errors import check_name, warn
+from ...data.id_text import listing, name_quoted, name_text
 from ...data.questions import Units
 from ...data.repeats import FirstAnnotations, first_annotations
 from ..engines.finding import Finding
@@ -182,7 +182,15 @@ def without_constant_workers(annotations: Annotations, rule: str) -> tuple[Annot
 
 
 def left_out_before(findings: Iterable[Finding], annotations: Annotations) -> ConstantWorkers | None:
-    """Return the constant workers who were left out of a fit with these findings; None where nobody was."""
+    """Return the constant workers who were left out of a fit with these findings; None where nobody was.
+
+    Who was left out and gives other classes in the annotations that are new is not constant, and is left out no more;
+    a warning says that the annotations of before are gone.
+
+    Args:
+        findings: of the fit.
+        annotations: those of the fit, and new ones.
+    """
     for finding in findings:
         if finding.code == "constant_workers" and finding.values.get("left_out"):
             places = [
@@ -195,8 +203,28 @@ def left_out_before(findings: Iterable[Finding], annotations: Annotations) -> Co
                 tuple(-1 if name is None else place[name_text(name)] for name, place in zip(each, places, strict=True))
                 for each in zip(workers, classes, on, strict=True)
             ]
-            return ConstantWorkers.of(annotations, found)
+            back = [one for one, gives in zip(found, _give_others(annotations, found), strict=True) if gives]
+            if back:
+                workers = list(dict.fromkeys(annotations.workers[worker] for worker, *_ in back))
+                warn(
+                    "left out of the fit for one class whatever the task, and giving other classes now: "
+                    f"{listing(workers, 5, name_quoted)}. Their new annotations count, and those that were left out "
+                    "are gone; fit everything anew by cp.fit"
+                )
+                found = [one for one in found if one not in back]
+            return ConstantWorkers.of(annotations, found) if found else None
     return None
+
+
+def _give_others(annotations: Annotations, found: list[tuple[int, ...]]) -> list[bool]:
+    """Return of each worker, class and question whether many annotations there are of other classes."""
+    given, size = np.asarray(annotations.label) < annotations.n_classes, annotations.n_workers
+    asked, worker = _asked(annotations)[given].astype(np.int64), np.asarray(annotations.worker)[given]
+    shape = (max(len(annotations.questions), 1) * size, annotations.n_classes)
+    label = np.asarray(annotations.label)[given]
+    counts = cross_counts(shape, asked * size + worker, label).reshape(-1, size, annotations.n_classes)
+    theirs = [(counts.sum(0) if place < 0 else counts[place])[j] for j, _, place in found]
+    return [n.sum() >= FEWEST and n[k] < NEARLY * n.sum() for n, (_, k, _) in zip(theirs, found, strict=True)]
 
 
 def _abstains(annotations: Annotations) -> np.ndarray:

@@ -7,6 +7,7 @@ from picked_findings import findings_of
 
 import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import constants
+from crowdppl.data.errors import AnnotationWarning
 from crowdppl.inference.findings import constant_workers as module
 from crowdppl.inference.findings.constant_workers import constant_workers
 from crowdppl.inference.fitted.workers import are_left_out
@@ -86,6 +87,20 @@ def test_who_was_left_out_stays_so_when_a_fit_is_updated(crowd):
     np.testing.assert_allclose(updated.posterior, again.posterior, atol=0.01)
     (finding,) = findings_of(updated, "constant_workers")
     assert finding.values["left_out"]
+
+
+def test_who_was_left_out_and_gives_other_classes_since_counts_in_an_update_with_a_warning(crowd):
+    frame = crowd.without_gold().to_frame()
+    fit = cp.fit("one_coin", frame, progress=False)
+    (finding,) = findings_of(fit, "constant_workers")
+    back, *others = finding.values["workers"]
+    more = pd.DataFrame({"task": [f"new {i}" for i in range(40)], "worker": back, "label": ["0", "1"] * 20})
+    with pytest.warns(AnnotationWarning, match="fit everything anew by cp.fit") as caught:
+        updated = fit.update(more, progress=False)
+    assert any(repr(back) in str(one.message) for one in caught)
+    assert updated.workers["annotations"][back] == len(more)
+    (finding,) = findings_of(updated, "constant_workers")
+    assert finding.values["workers"] == others
 
 
 def test_a_few_constant_workers_stay_with_a_note():

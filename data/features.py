@@ -216,9 +216,13 @@ def checked_features(x: Any, shape: tuple[int, ...], names: Ids) -> np.ndarray:
     if is_frame(x):
         frame = as_frame(x, "x").to_pandas().drop(columns="task", errors="ignore")
         x = table_values(columns_by_name(frame, names, "x"), "x")
-    x = np.asarray(x, dtype=np.float32)
+    needed = f"(n, {', '.join(map(str, shape))}) is needed, as in the training"
+    try:
+        x = np.asarray(x, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"x is a {type(x).__name__} that is no array of numbers; {needed}") from error
     if x.shape[1:] != shape or x.ndim != len(shape) + 1:
-        raise ValueError(f"x has shape {x.shape}; (n, {', '.join(map(str, shape))}) is needed, as in the training")
+        raise ValueError(f"x has shape {x.shape}; {needed}")
     if not np.isfinite(x).all():
         row, *place = (int(each[0]) for each in np.nonzero(~np.isfinite(x)))
         more = int((~np.isfinite(x)).sum())

@@ -425,6 +425,8 @@ def of_images(annotations):
             r"x, row 1, place \(0, 0\): nan is not finite \(64 such\)",
         ),
         (np.full((1, 8, 8), np.inf), r"x, row 0, place \(0, 0\): inf is not finite"),
+        ("images.csv", r"x is a str that is no array of numbers; \(n, 8, 8\) is needed"),
+        ({"t1": np.zeros((8, 8))}, r"x is a dict that is no array of numbers; \(n, 8, 8\) is needed"),
     ],
 )
 def test_features_that_cannot_be_predicted_from_are_refused(of_images, x, message):

@@ -218,6 +218,11 @@ def fit(
     members = checked_members(members, story, classifier, averages=averages)
     keeping = CheckpointOptions.of(checkpoint, every, resume, folder)
     in_memory = not isinstance(annotations, Scan)
+    if not in_memory and isinstance(story, str) and story in BASELINES:
+        raise ValueError(
+            f"story={story!r} labels annotations in memory; fit a story with a likelihood to a scan, such as "
+            f"'one_coin', or {IN_MEMORY}"
+        )
     if in_memory and folder is not None:
         raise ValueError(
             f"folder={os.fspath(folder)!r} keeps the state of a fit of cp.scan(…); annotations in memory are fitted "

@@ -288,6 +288,7 @@ def test_a_folder_of_another_fit_is_refused_and_more_iterations_go_on(tmp_path):
         ("dawid_skene", {"method": "svi", "epochs": 10}, "epochs=10 would be ignored"),
         ("dawid_skene", {"method": "svi", "guide": "flat"}, "unknown guide 'flat'"),
         ("auto", {}, "story='auto'"),
+        ("majority_vote", {}, "story='majority_vote' labels annotations in memory"),
         ("dawid_skene", {"classifier": "logistic"}, "classifier="),
         ("dawid_skene", {"classifier": "mlp"}, "classifier="),
         ("dawid_skene", {"truth_prior": np.full((60, 2), 0.5)}, "truth_prior="),

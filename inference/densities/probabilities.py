@@ -88,8 +88,8 @@ def values_of(
         return _numbers(option, np.asarray(table))
     if not isinstance(table, pd.DataFrame):
         raise AnnotationError(
-            f"{option}: got a {type(table).__name__}; a frame with tasks as index and classes as columns, or an array "
-            f"(tasks, classes) = {shape}, is needed"
+            f"{option}: got a {type(table).__name__}; a frame of pandas with tasks as index and classes as columns, or "
+            f"an array (tasks, classes) = {shape}, is needed"
         )
     if "task" in table.columns and "task" not in annotations.classes:
         table = table.set_index("task")

@@ -52,7 +52,7 @@ def test_zeros_are_half_the_smallest_positive_probability(annotations):
         (pd.concat([GOOD, GOOD.iloc[:1]]), "the task 't1' has two rows"),
         (GOOD.to_numpy()[:2], r"the shape is \(2, 2\); \(tasks, classes\) = \(3, 2\)"),
         (GOOD.astype(object).replace(0.8, "often"), "are not all numbers"),
-        ("file.csv", "got a str; a frame with tasks as index"),
+        ("file.csv", "got a str; a frame of pandas with tasks as index"),
     ],
 )
 def test_what_is_no_table_of_probabilities_is_refused_with_the_place(annotations, table, message):

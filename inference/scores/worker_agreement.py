@@ -15,11 +15,12 @@ from ...data import AnnotationError, Annotations, Ids, unknown_name
 from ...data.agreement import METRICS, VoteAgreement, beyond_chance, class_weights, distances
 from ...data.arrays import counts, cross_counts
 from ...data.cards import never_raising
+from ...data.columns import type_hint
 from ...data.description import count_text
 from ...data.errors import check_name
 from ...data.exports.reading import read_if_needed
 from ...data.id_text import listing, name_quoted, name_text
-from ...data.questions import QUESTION
+from ...data.questions import QUESTION, unknown_question
 from ..fitted.error_correlation import error_correlation
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, checked_tail, known_quantiles
@@ -171,8 +172,8 @@ def agreement(
         metric: how far apart classes are: ``"nominal"``, ``"ordinal"`` (alpha by mean ranks, the others by Gwet's
             ordinal weights), ``"interval"`` (quadratic weights, with positions of the classes for numbers); by default
             as the kind of the labels says: 0 or 1, and for ordered classes the interval metric.
-        by: group of each task: a mapping or series by task; tasks that are not in it are in no group. By default the
-            questions, where there are several.
+        by: group of each task: a mapping or series by task; tasks that are not in it, or whose group is missing (None,
+            NaN), are in no group. By default the questions, where there are several.
         workers: names of two workers or more, whose annotations alone are looked at; a name may be given as text. By
             default all. A fit's label probabilities are still those by all workers, and nothing is said of like how
             many independent workers they count.
@@ -208,8 +209,8 @@ def agreement(
             f"by={by!r}: a mapping or a series by task is needed, which says the group of each; by_worker and pairs of "
             "the result are there without it"
         )
+    _groups(annotations, by)
     group = None if by is None else dict(by.items())
-    _groups(annotations, group)
     said = None if fit is None else _OfFit.of(annotations, fit, seed)
     if workers is not None:
         annotations = _of_workers(annotations, workers)
@@ -489,11 +490,15 @@ def _groups(annotations: Annotations, by: Mapping[Any, Any] | pd.Series | None) 
     """Return which tasks each group has, (N,) bool, in the order of the groups."""
     if by is None:
         return {}
-    group = dict(by.items())
-    known = set(annotations.tasks)
-    if strange := next((task for task in group if task not in known), None):
-        raise AnnotationError(f"by= has the task {strange!r}, which has no annotations")
-    of_task = [group.get(task) for task in annotations.tasks]
+    named = [(task, name) for task, name in by.items() if not pd.isna(name)]
+    group, tasks = dict(named), annotations.tasks
+    for task, name in named:
+        if task not in tasks:
+            pairs = unknown_question(task, tasks)
+            raise AnnotationError(f"by= has the task {task!r}, which has no annotations{type_hint(task, tasks)}{pairs}")
+        if group[task] != name:
+            raise AnnotationError(f"by= has the task {task!r} in two groups, {name!r} and {group[task]!r}; keep one")
+    of_task = [group.get(task) for task in tasks]
     return {name: np.array([one == name for one in of_task]) for name in dict.fromkeys(group.values())}
 
 

@@ -138,6 +138,28 @@ def test_what_says_no_group_of_each_task_is_refused_with_what_is_there_without_i
         cp.agreement(skewed, by="worker")
 
 
+def test_tasks_of_no_or_a_missing_group_are_in_no_group(skewed):
+    group = dict.fromkeys(range(200), "first")
+    alone = cp.agreement(skewed, by=group, draws=2).by_group
+    for missing in (None, float("nan"), pd.NA):
+        pd.testing.assert_frame_equal(
+            cp.agreement(skewed, by=group | dict.fromkeys(range(200, 300), missing), draws=2).by_group, alone
+        )
+
+
+def test_groups_of_strange_tasks_are_refused_with_the_mend(skewed):
+    named = cp.Annotations.from_frame(
+        pd.DataFrame({"task": ["a", "a"], "worker": ["x", "y"], "question": "tone", "label": [1, 2]}),
+        question="question",
+    )
+    with pytest.raises(cp.AnnotationError, match=r"'a'.*pairs of a task and a question, such as \('a', 'tone'\)"):
+        cp.agreement(named, by={"a": 1})
+    with pytest.raises(cp.AnnotationError, match="task 0, which has no annotations"):
+        cp.agreement(named.of_question("tone"), by={0: 1})
+    with pytest.raises(cp.AnnotationError, match="task 3 in two groups, 'one' and 'other'"):
+        cp.agreement(skewed, by=pd.Series(["one", "other"], index=[3, 3]))
+
+
 def test_questions_are_groups_of_their_own_by_default(skewed):
     frame = skewed.to_frame()
     several = pd.concat([frame.assign(question="one"), frame.iloc[:500].assign(question="two")])

@@ -203,7 +203,9 @@ def own_or_known_column(role: str, columns: Iterable[object], what: str) -> str:
     return _only(found, what, f"may all name the {role}s; rename one to {role!r}")
 
 
-def gold_columns(columns: Iterable[object], task: str, label: str, what: str = "gold") -> tuple[str, str]:
+def gold_columns(
+    columns: Iterable[object], task: str, label: str, what: str = "gold", there: Iterable[object] | None = None
+) -> tuple[str, str]:
     """Return the columns of tasks and of labels in a table of gold labels.
 
     Each is the one of the annotations' name, else one that is known for it: "id", say, and "gold" or "answer".
@@ -213,6 +215,7 @@ def gold_columns(columns: Iterable[object], task: str, label: str, what: str = "
         task: the annotations' column of tasks.
         label: the annotations' column of labels.
         what: the table, for messages.
+        there: the columns that messages name; None for `columns`.
 
     Raises:
         AnnotationError: one of the two is not there, or two columns may be meant.
@@ -223,7 +226,7 @@ def gold_columns(columns: Iterable[object], task: str, label: str, what: str = "
     def named(role: str, asked: str, free: list[str], other: str) -> str:
         found = [name for name in (asked, role) if name in free][:1] or named_for(other, free) or named_for(role, free)
         if not found:
-            lacking = missing_column(asked, None, names, what)
+            lacking = missing_column(asked, None, names if there is None else map(str, there), what)
             raise AnnotationError(f"{lacking} Rename the column of {role}s to {may_be[role]}.")
         return _only(found, what, f"may be the column of {role}s; rename one to {may_be[role]}")
 

@@ -384,7 +384,7 @@ def _columns_in(
     names = [name for name in table.columns if not (asked and (name == question or name in asked))]
     names += [label] if asked and question not in table.columns and label not in names else []
     try:
-        return gold_columns(names, task, label, what)
+        return gold_columns(names, task, label, what, table.columns)
     except AnnotationError:
         if not isinstance(table, pd.DataFrame):
             table = pd.DataFrame({name: take_column(table, name, "label", what) for name in table.columns})

@@ -182,6 +182,12 @@ def test_gold_of_an_unknown_question_is_refused_with_its_row():
         cp.Annotations.from_frame(long(), question="question", gold=gold)
 
 
+def test_gold_by_question_without_a_column_of_tasks_is_refused_with_the_columns_that_it_has():
+    wide = GOLD_TABLE.pivot(index="task", columns="question", values="label").reset_index(drop=True)
+    with pytest.raises(cp.AnnotationError, match=f"its columns are {', '.join(map(repr, wide.columns))}\\."):
+        cp.Annotations.from_frame(long(), question="question", gold=wide)
+
+
 def test_gold_without_questions_is_refused():
     with pytest.raises(cp.AnnotationError, match=r"gold has no column 'question'.*a column for each"):
         cp.Annotations.from_frame(long(), question="question", gold=GOLD_TABLE.drop(columns="question"))

@@ -492,8 +492,8 @@ def _groups(annotations: Annotations, by: Mapping[Any, Any] | pd.Series | None) 
         return {}
     named = [(task, name) for task, name in by.items() if not pd.isna(name)]
     group, tasks = dict(named), annotations.tasks
-    for task, name in named:
-        if task not in tasks:
+    for (task, name), place in zip(named, tasks.index_of([task for task, _ in named]), strict=True):
+        if place < 0:
             pairs = unknown_question(task, tasks)
             raise AnnotationError(f"by= has the task {task!r}, which has no annotations{type_hint(task, tasks)}{pairs}")
         if group[task] != name:

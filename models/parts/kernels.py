@@ -17,7 +17,7 @@ from ...data.padding import counts_by_task
 
 VECTORS = (8, 4, 2, 1)  # numbers that XLA on CPU gathers and scatters at once
 UNCUT = 15  # columns beyond which they are not cut into such blocks
-FEW = 2**14  # rows at the most that are gathered and summed plainly: of few, the rest takes long to compile
+FEW = 2**12  # rows at the most that are gathered and summed plainly: of few, the rest takes long to compile
 UNROLLED = 32  # numbers of an embedding at the most for which sums over them are written out
 FAST = "rbg"  # a generator of random numbers that XLA compiles several times faster than JAX's own; not for jax.vmap
 SMALLEST = 1e-30  # probabilities are kept above it, so that logarithms and their gradients stay finite in float32
@@ -43,7 +43,10 @@ def sum_by_task(values: Array, annotations: Annotations) -> Array:
 
 
 def rows_of(table: Array, index: Array) -> Array:
-    """Rows ``index (A,)`` of a table ``(R, C)``: ``(A, C)``, in the blocks of columns that :func:`sum_by_task` sums."""
+    """Rows ``index (A,)`` of a table ``(R, C)``: ``(A, C)``.
+
+    Of more than :data:`FEW` they are gathered in the blocks of columns that :func:`sum_by_task` sums.
+    """
     if len(index) <= FEW:
         return table[index]
     blocks = jnp.split(table, _block_ends(table.shape[-1], len(index)), axis=-1)
@@ -53,7 +56,8 @@ def rows_of(table: Array, index: Array) -> Array:
 def _block_ends(n_columns: int, n_rows: int) -> list[int]:
     """The ends of blocks of columns whose widths XLA on CPU gathers and scatters as vectors; 10 are 8 and 2.
 
-    Other widths take up to twice as long. Of many columns the rest after the last whole vector matters little.
+    Other widths take up to twice as long. Of many columns the rest after the last whole vector matters little, and of
+    few rows (:data:`FEW`) all of it.
     """
     if n_columns > UNCUT or n_rows <= FEW:
         return []

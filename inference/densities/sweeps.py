@@ -13,7 +13,7 @@ A mode is left in the same way, half of the chains beginning at it: by fifteen s
 not remember where they began, unless others are asked for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import jax
@@ -33,7 +33,7 @@ LATER = 2 / 3  # of the sweeps, of which draws are kept at the most; of many it 
 LEAPS = 5  # of a trajectory, which then ends as far from its start as one leads in units of the curvature
 WORK = 1e10  # numbers that are computed in any case, about: two or three seconds
 LITTLE = 4e9  # numbers that sweeps from a mode compute at the most unless they are asked for, about: less than a second
-ENOUGH = 4e8  # likewise, of more chains than annotations for each parameter ask for
+ENOUGH = 4e8, 2e9  # likewise, of more chains than data ask for: at first, and where labels depend on which they are
 FEW_ROWS = 2**17  # annotations up to which there are sweeps from a mode unless they are asked for
 LABELLED = 400  # draws over which sweeps from a mode average
 
@@ -86,8 +86,8 @@ def swept(
 
 def swept_from(
     model: Model, annotations: Annotations, mode: Parameters, fixed: Parameters, key: Array, *, sweeps: int | None
-) -> Swept | None:
-    """Return draws after sweeps from a mode, in the parameters' own space; None where there are no sweeps.
+) -> Iterator[Swept]:
+    """Yield draws after sweeps from a mode, in the parameters' own space, then of more chains; none without sweeps.
 
     Args:
         mode: the parameters that are drawn, by site.
@@ -102,18 +102,22 @@ def swept_from(
     at_most = LITTLE if n_parameters <= annotations.n_rows else WORK
     if sweeps is None:
         if has_parts(model) or annotations.n_rows > FEW_ROWS:
-            return None
+            return
         if NUMBERS[-1] * n_sweeps * GRADIENT * size_of(model, annotations, draws, fixed) > at_most:
-            return None
+            return
     steps = Steps.around(model, annotations, draws, fixed, exact=True)
     of_one = n_sweeps * _work(steps, draws)
     if sweeps is None and NUMBERS[-1] * of_one > at_most:
-        return None
+        return
     asked = NUMBERS[0] * n_parameters / max(annotations.n_rows, 1)
-    most = min(max(ENOUGH / of_one, asked), LITTLE / of_one, steps.number(NUMBERS[0]))  # as draws around the mode
-    n_chains = next((number for number in NUMBERS if number <= most), NUMBERS[-1])
-    at_mode = {name: np.broadcast_to(value, (n_chains, *value.shape[1:])) for name, value in draws.items()}
-    return _after(steps, at_mode, min(LABELLED, n_chains * later(n_sweeps)), n_sweeps, key)
+    n_chains = 0
+    for enough in ENOUGH:
+        most = min(max(enough / of_one, asked), LITTLE / of_one, steps.number(NUMBERS[0]))  # as draws around the mode
+        number = next((number for number in NUMBERS if number <= most), NUMBERS[-1])
+        if number > n_chains:
+            n_chains = number
+            at_mode = {name: np.broadcast_to(value, (n_chains, *value.shape[1:])) for name, value in draws.items()}
+            yield _after(steps, at_mode, min(LABELLED, n_chains * later(n_sweeps)), n_sweeps, key)
 
 
 def _work(steps: Steps, draws: Draws) -> float:

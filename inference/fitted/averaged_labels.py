@@ -23,6 +23,7 @@ from . import by_batch
 from .fitted import Fitted, apart, label_posteriors
 from .misled import told_label
 
+NOISY = 0.03  # distance of labels by where their sweeps began, over which more chains are taken
 THIN = 30  # annotations for each free parameter, from which on labels at the mode are as sure as the average
 
 
@@ -56,12 +57,15 @@ def averaged_labels(fitted: Fitted, at_mode: np.ndarray) -> AveragedLabels | Non
         return None
     mode = {name: np.asarray(value)[0, 0] for name, value in seen.draws.items()}
     key = key_of(fitted.settings["seed"])
-    found = swept_from(fitted.model, seen.annotations, mode, seen.fixed, key, sweeps=sweeps)
+    found = None
+    for found in swept_from(fitted.model, seen.annotations, mode, seen.fixed, key, sweeps=sweeps):
+        half = len(next(iter(found.draws.values()))) // 2
+        halves = {name: value[: 2 * half].reshape(2, half, *value.shape[1:]) for name, value in found.draws.items()}
+        by_start = label_posteriors(seen.with_draws(halves))[:, : fitted.annotations.n_tasks]
+        if apart(by_start) <= NOISY:
+            break
     if found is None:
         return None
-    half = len(next(iter(found.draws.values()))) // 2
-    halves = {name: value[: 2 * half].reshape(2, half, *value.shape[1:]) for name, value in found.draws.items()}
-    by_start = label_posteriors(seen.with_draws(halves))[:, : fitted.annotations.n_tasks]
     posterior = by_start.mean(0)
     facts = {"sweeps": found.sweeps, "chains": found.chains, "per_parameter": per_parameter}
     facts |= {"sure_at_mode": float(at_mode.max(-1).mean()), "sure": float(posterior.max(-1).mean())}

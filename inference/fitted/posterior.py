@@ -299,7 +299,7 @@ class Posterior:
         """``P(truth = class | annotations)``, tasks × classes.
 
         Those of EM on thin data are averages over random draws, which belong to the places of tasks and workers:
-        another seed, or another order of the rows, moves single ones, by .03 to .14 at the most in the crowds of
+        another seed, or another order of the rows, moves single ones, by .03 to .09 at the most in the crowds of
         ``benchmarks/averaged_labels.py``. The option ``sweeps=0`` has those at the mode, which depend on neither.
         """
         classes = self.annotations.classes.to_index("class")

@@ -62,6 +62,18 @@ def test_an_order_of_the_rows_moves_averages_as_a_seed_does_and_not_the_mode():
     assert 1e-3 < np.abs(seeds[0] - seeds[1]).max() < 0.3
 
 
+def test_labels_that_depend_on_which_chains_there_are_have_more_of_them(monkeypatch):
+    annotations = cp.simulate("graded_response", n_tasks=60, n_workers=5, n_classes=5, seed=2)[0].without_gold()
+    moved, chains = {}, {}
+    for noisy in (1.0, module.NOISY):
+        monkeypatch.setattr(module, "NOISY", noisy)
+        fits = [fitted("graded_response", annotations, seed=seed) for seed in range(4)]
+        chains[noisy] = {fit.outcome.facts["chains"] for fit in fits}
+        moved[noisy] = np.std([fit.posterior for fit in fits], axis=0).mean()
+    assert min(chains[module.NOISY]) >= 2 * max(chains[1.0])
+    assert moved[module.NOISY] < 0.8 * moved[1.0]
+
+
 def test_data_that_are_not_thin_have_the_labels_at_the_mode_to_the_last_bit(monkeypatch):
     annotations = thin(n_tasks=20)
     mode, averaged = (fitted("one_coin", annotations, sweeps=n) for n in (0, None))

@@ -228,8 +228,8 @@ def _give_others(annotations: Annotations, found: list[tuple[int, ...]]) -> list
 
 
 def _abstains(annotations: Annotations) -> np.ndarray:
-    """Return which workers abstain in much of their annotations, ``(J,)``."""
-    if not annotations.abstains:
+    """Return which workers abstain in much of their annotations where that may say something, ``(J,)``."""
+    if not (annotations.abstains and annotations.informative):
         return np.zeros(annotations.n_workers, bool)
     worker, abstained = np.asarray(annotations.worker), np.asarray(annotations.label) >= annotations.n_classes
     n = np.bincount(worker, minlength=annotations.n_workers)

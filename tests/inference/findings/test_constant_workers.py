@@ -207,6 +207,19 @@ def test_who_abstains_is_not_constant_where_the_tasks_are_chosen_or_too_few_tell
     assert not len(constant_workers(rows(n, np.array(rates), 0)).workers)
 
 
+def test_abstentions_that_say_nothing_leave_the_constant_workers_that_there_are_without_them():
+    there = rows(60, np.array([0.5, 0.5]), 0).without_gold()
+    gone = cp.Annotations.from_frame(there.to_frame().query("label != -1"))
+    assert not len(constant_workers(there).workers)
+    silent = cp.fit("one_coin", there, abstentions="uninformative", sweeps=0, progress=False)
+    other = cp.fit("one_coin", gone, sweeps=0, progress=False)
+    for fit in (silent, other):
+        (finding,) = findings_of(fit, "constant_workers")
+        assert sorted(finding.values["workers"]) == ["onea", "oneb", "onec", "oned"]
+    same = other.probabilities.loc[silent.probabilities.index.intersection(other.probabilities.index)]
+    pd.testing.assert_frame_equal(silent.probabilities.loc[same.index], same, atol=1e-3)
+
+
 def test_whoever_gives_a_rare_class_where_others_give_it_looks_at_the_tasks():
     rng = np.random.default_rng(0)
     is_rare = rng.random(1000) < 0.02

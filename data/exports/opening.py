@@ -124,6 +124,13 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(file for file in found if "__MACOSX" not in file.parts)
 
 
+def beside_fits(files: list[Path]) -> list[Path]:
+    """Return the files that are in no folder of a saved fit, which its manifest tells."""
+    manifests = (file for file in files if file.name == "manifest.json")
+    fits = {file.parent for file in manifests if b'"crowdppl"' in first_bytes(file, 4096)}
+    return [file for file in files if file.parent not in fits]
+
+
 def are_tables(files: list[Path]) -> bool:
     """Return whether all files are tables in CSV, TSV or Parquet, by their suffixes."""
     return len(files) > 0 and all(suffix_of(file) in TABLES for file in files)

@@ -80,6 +80,7 @@ from .opening import (
     ZIPPED,
     are_tables,
     as_records,
+    beside_fits,
     files_in,
     files_left_out,
     is_json,
@@ -414,6 +415,13 @@ def _from_path(path: Path, asked: Asked) -> tuple[Annotations, str]:
 
 def _from_files(files: list[Path], path: Path, asked: Asked) -> tuple[Annotations, str]:
     """Read logs of evaluations, tables with equal columns, or the JSON files of an export; `path` names them."""
+    if len(others := beside_fits(files)) < len(files):
+        if not others:
+            raise AnnotationError(
+                f"{path} is the folder of a fit, and annotations are needed; crowdppl.load_fit reads it"
+            )
+        annotations, said = _from_files(others, path, asked)
+        return annotations, (said or str(path)) + files_left_out(files, others)
     if logs := [file for file in files if is_log(file)]:
         known = set(logs)
         others = [file for file in files if file not in known and not is_beside(file)]

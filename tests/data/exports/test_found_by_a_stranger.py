@@ -405,3 +405,12 @@ def test_a_quotation_mark_that_is_not_closed_is_told_with_its_place(tmp_path, ab
         row, line = place
         with pytest.raises(AnnotationError, match=rf"{row} \(line {line + bool(above)}\).*quotation mark"):
             read(tmp_path / "crowd.csv", above + text)
+
+
+def test_the_folder_of_a_fit_beside_a_table_is_left_out_and_alone_is_refused_by_its_name(tmp_path, capsys):
+    table = read(tmp_path / "crowd.csv", "task,worker,label\n1,a,x\n1,b,y\n2,a,y\n2,b,y\n")
+    cp.fit("majority_vote", table, progress=False).save(tmp_path / "fitted")
+    assert rows(cp.read(tmp_path)) == rows(table)
+    assert "'manifest.json'" in capsys.readouterr().err.partition("left out: ")[2]
+    with pytest.raises(AnnotationError, match=r"fitted is the folder of a fit.*load_fit"):
+        cp.read(tmp_path / "fitted")

@@ -202,7 +202,7 @@ def frame_tables(
             shown = [column for column in left if column.of == left[0].of]
             rest = left[len(shown) :]
         left = rest
-        yield _filled(frame, shown, f"{title.partition(',')[0]}, more columns", width)
+        yield _filled(frame, shown, f"{title.partition(', ')[0]}, more columns", width)
 
 
 def _fitting(frame: pd.DataFrame, columns: Sequence[_Column], width: int | None) -> tuple[list[_Column], list[_Column]]:

@@ -30,7 +30,7 @@ from ..fitted.fitted import Fitted
 from ..fitted.given_models import models_text
 from ..fitted.groups import weights_prior
 from ..fitted.intervals import INTERVAL
-from ..fitted.item_ranking import item_ranking, ranks_items
+from ..fitted.item_ranking import item_ranking, ranks_items, takes_as_given
 from ..fitted.misled import misled_share
 from ..fitted.posterior import SHOWN_WEIGHT, Posterior, interval_around
 from ..fitted.question_frame import ClassRows, class_rows, question_frame
@@ -129,14 +129,17 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
 
 
 def _measured(fit: Posterior | Fitted, interval: float) -> tuple[dict[str, str], dict[str, pd.DataFrame]]:
-    """The facts on gold labels and workers, and the tables of classes, workers and items, of what has them."""
+    """The facts on gold labels and workers, and the tables of classes, workers and items, of what has them.
+
+    Whose preferences are taken as they were given is right in all of them, so that workers have no table.
+    """
     annotations = fit.annotations
     facts = {} if annotations.gold is None else {"gold": gold_accuracy(fit)}
-    tables = by_question_and_class(fit, interval)
-    if annotations.named:
+    tables, posterior = by_question_and_class(fit, interval), Posterior.of(fit)
+    if annotations.named and not (annotations.preferences and takes_as_given(posterior)):
         tables |= best_and_worst(fitted_scores(fit, interval))
         facts |= positive_class(annotations.classes) | to_review(fit)
-    return facts, tables | ranking(Posterior.of(fit), interval)
+    return facts, tables | ranking(posterior, interval)
 
 
 def _of_files(fitted: Fitted, files: Files, interval: float) -> Summary:

@@ -8,6 +8,7 @@ from ...data.questions import workers_noun
 from ..fitted.counted_as_one import groups_text
 from ..fitted.given_models import model_frame
 from ..fitted.intervals import INTERVAL
+from ..fitted.item_ranking import takes_as_given
 from ..fitted.posterior import Posterior
 from ..plots.agreement_intervals import plot_agreement
 from ..plots.confusion_matrices import plot_confusions
@@ -39,9 +40,11 @@ DRAWS = 200  # resamples of the tasks
 MOST_LISTED = 100  # pairs of workers, and workers
 
 
-def workers_section(subject: Subject) -> Section:
-    """Workers' scores, and plots of their accuracy and confusion matrices."""
+def workers_section(subject: Subject) -> Section | None:
+    """Workers' scores, and plots of their accuracy and confusion matrices; None of preferences taken as given."""
     source, annotations = subject.source, subject.annotations
+    if annotations.preferences and takes_as_given(source):
+        return None
     if not annotations.named:
         return section("workers", "Workers", named=False)
     scores = subject.scores

@@ -52,6 +52,8 @@ def test_columns_that_go_on_below_have_the_rows_names_and_a_title_again():
     assert len(list(frame_tables(workers(), "workers", 200))) == 1
     _, further, *_ = frame_tables(workers(), "ranking, within 2 parts", 80)
     assert str(further.title) == "ranking, more columns"
+    _, further, *_ = frame_tables(workers(), "the best five of 1,478 workers", 80)
+    assert str(further.title) == "the best five of 1,478 workers, more columns"
 
 
 def test_a_table_by_itself_says_what_a_wider_terminal_shows():

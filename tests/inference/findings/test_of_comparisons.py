@@ -71,7 +71,7 @@ def test_preferences_are_told_from_errors_about_true_labels(ties):
     assert warning.values["larger"] == pytest.approx(ratio, rel=0.2)  # of another prior of the scores
 
 
-def test_auto_takes_preferences_as_they_were_given_and_says_so(capsys):
+def test_auto_takes_preferences_as_they_were_given_and_says_so(capsys, tmp_path):
     """It averaged stories of errors about true labels, which no two annotations share."""
     own = cp.Annotations.from_comparisons(drawn(2, preferences=True, times=1), preferences=True)
     fit = cp.fit("auto", own)
@@ -83,6 +83,10 @@ def test_auto_takes_preferences_as_they_were_given_and_says_so(capsys):
     assert fit.verdict.trust == "with care"
     assert "ranking.csv" in fit.verdict.labels[0]
     assert not any("gold" in step.command for step in fit.verdict.next)
+    assert list(fit.summary().tables) == ["classes", "ranking"]  # all workers are right
+    page = fit.report(tmp_path / "page.html", checks=False).read_text(encoding="utf-8")
+    assert 'id="ranking"' in page
+    assert 'id="workers"' not in page
     softer = cp.fit("auto", own, right=30, progress=False)
     assert softer.ranking["score"].iloc[0] != fit.ranking["score"].iloc[0]
 

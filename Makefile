@@ -72,7 +72,7 @@ test: lint  ## lint, then every test that takes seconds
 test-changed: $(VENV)/.test  ## the tests of what differs from a commit: make test-changed SINCE=origin/main
 	@paths="$$($(BIN)/python tests/changed.py $(SINCE))" && if [ -n "$$paths" ]; then $(PYTEST) $$paths; fi
 
-test-long: $(VENV)/.test  ## the tests that take over three seconds each, or are of one more story or option
+test-long: $(VENV)/.test  ## the tests that take over two seconds each, or are of one more story or option
 	CROWDPPL_TEST_MINUTES=$(MINUTES) $(PYTEST) -m "long and not slow and not gpu and not notebook"
 
 test-slow: $(VENV)/.test  ## the tests that take minutes

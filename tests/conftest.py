@@ -78,7 +78,7 @@ HEAVIEST = (
 
 
 LONG = Path(__file__).with_name("long_tests.txt")
-"""Tests of three seconds of a processor and more, which `make test-long` and CI run, and `make test` does not.
+"""Tests of two seconds of a processor and more, which `make test-long` and CI run, and `make test` does not.
 
 A line names a test with its arguments, or without them whatever these are.
 """

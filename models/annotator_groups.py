@@ -25,6 +25,7 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ..data import Annotations
+from ..data.errors import check_name
 from ..data.padding import n_real_workers, real_tasks
 from .parts.concentration import diagonal_concentration, sample_shares, whole
 from .parts.contract import StoryError
@@ -75,12 +76,13 @@ def annotator_groups(
             task contradict alike, as in the paper (:func:`.annotation_confusions`), which have to be in memory.
 
     Raises:
+        UnknownNameError: ``membership``, ``truth`` or ``start`` is another word.
         StoryError: there is no group or there are more than annotations, no worker is named where workers have weights,
             the tasks have no features where these decide the weights, or a number is not positive.
     """
     n_groups, n_classes = _group_count(groups, annotations), annotations.n_classes
-    _one_of("membership", membership, ("answer", "worker"))
-    _one_of("truth", truth, ("shared", "answer"))
+    check_name("membership", membership, ("answer", "worker"))
+    check_name("truth", truth, ("shared", "answer"))
     check_start(start, membership)
     prior = diagonal_concentration(n_classes, diagonal, off_diagonal, wrong_classes(annotations))
     share = share_of_a_group(share, membership, n_groups, gated=gated)
@@ -146,9 +148,10 @@ def check_start(start: str, membership: str) -> None:
     """Refuse a start of the groups that there is not, or one by annotations where groups are of workers.
 
     Raises:
+        UnknownNameError: there is no such start.
         StoryError: with what would be accepted.
     """
-    _one_of("start", start, ("workers", "annotations"))
+    check_name("start", start, ("workers", "annotations"))
     if start == "annotations" and membership == "worker":
         raise StoryError("start='annotations' needs membership='answer': where workers have weights, they are grouped")
 
@@ -192,8 +195,3 @@ def _group_count(groups: int, annotations: Annotations) -> int:
             f"groups={n_groups}: there are {len(annotations.task)} rows of annotations; give 1 to that many groups"
         )
     return n_groups
-
-
-def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise StoryError(f"{name}={value!r}: one of {list(known)} is needed")

@@ -139,6 +139,32 @@ def some_rows(rows: np.ndarray, where: Where = row_number) -> str:
     return said if len(rows) == n_shown(len(rows), SHOWN) else f"{said} ({len(rows):,} in all)"
 
 
+def positions_of(
+    names: Iterable[Any], ids: Ids, where: Where, mend: str = "", error: type[ValueError] = AnnotationError
+) -> np.ndarray:
+    """Return where names stand among the identifiers of annotations, shape (names,) int32.
+
+    Args:
+        names: each of them one of the identifiers.
+        ids: the identifiers.
+        where: says in front of a name where it was given, by its place from 0: "workers:".
+        mend: what helps, after a semicolon, where a name is none of them.
+        error: its kind.
+
+    Raises:
+        AnnotationError: (or `error`) a name is none of the identifiers.
+    """
+    listed = python_values(names, "ids")
+    positions = ids.index_of(listed)
+    if (positions < 0).any():
+        at = int(np.argmax(positions < 0))
+        raise error(
+            f"{where(at)} {listed[at]!r} is not in the annotations{type_hint(listed[at], ids)}; known are "
+            f"{listing(ids, 5)}{mend}"
+        )
+    return positions
+
+
 def type_hint(value: Hashable, ids: Ids) -> str:
     """Say, where `ids` has a value like this one but of another type, that the type is what differs."""
     for other in ids:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations, Ids
-from ...data.id_text import listing
+from ...data.columns import positions_of
 
 Table = pd.DataFrame | np.ndarray
 Probabilities = Table | Mapping[str, Table] | None
@@ -93,13 +93,8 @@ def values_of(
         )
     if "task" in table.columns and "task" not in annotations.classes:
         table = table.set_index("task")
-    tasks = annotations.tasks.index_of(list(table.index))
-    if (tasks < 0).any():
-        unknown = table.index.tolist()[int(np.argmax(tasks < 0))]
-        raise AnnotationError(
-            f"{option}: the task {unknown!r} is not in the annotations; known are {listing(annotations.tasks, 5)}; "
-            "take a task that nobody annotated among them by tasks=[…] when you make the annotations"
-        )
+    among_them = "; take a task that nobody annotated among them by tasks=[…] when you make the annotations"
+    tasks = positions_of(table.index, annotations.tasks, lambda _: f"{option}: the task", among_them)
     if (twice := table.index.duplicated()).any():
         raise AnnotationError(f"{option}: the task {table.index[twice].tolist()[0]!r} has two rows; one is needed")
     classes = annotations.classes.index_of(list(table.columns))

@@ -12,8 +12,8 @@ import pandas as pd
 from jax import Array
 
 from ...data import AnnotationError, Annotations
+from ...data.columns import positions_of
 from ...data.errors import whole_number
-from ...data.id_text import listing
 from ...data.ids import one_or_several
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
@@ -209,13 +209,8 @@ def asked_workers(annotations: Annotations, workers: Any) -> np.ndarray:
     if not annotations.named:
         raise AnnotationError("the annotations name no workers, so none can be asked for by name; leave workers out")
     listed = one_or_several(workers, annotations.workers)
-    positions = annotations.workers.index_of(listed)
-    if (positions < 0).any():
-        name = listed[int(np.argmax(positions < 0))]
-        raise AnnotationError(
-            f"workers: {name!r} is not in the annotations; known are {listing(annotations.workers, 5)}; leave workers "
-            "out for the tasks that a typical worker is to be asked for"
-        )
+    typical = "; leave workers out for the tasks that a typical worker is to be asked for"
+    positions = positions_of(listed, annotations.workers, lambda _: "workers:", typical)
     if not listed:
         raise ValueError("workers=[]: no worker can be asked; give some, or leave workers out for a typical worker")
     return np.unique(positions)

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError
+from ...data.columns import positions_of
 from ...data.description import count_text
 from ...data.errors import warn, whole_number
 from ...data.gold import INCLUSION
-from ...data.id_text import listing
 from ...data.ids import one_or_several
 from .confusion_scores import entropy
 from .fitted import Fitted
@@ -118,13 +118,8 @@ def _among(tasks: Any, among: Any) -> np.ndarray:
     """A mask of the tasks among those named, ``(N,)`` bool; all where none is named."""
     if among is None:
         return np.ones(len(tasks), bool)
-    listed = one_or_several(among, tasks)
-    position = tasks.index_of(listed)
-    if (position < 0).any():
-        name = listed[int(np.argmax(position < 0))]
-        raise AnnotationError(f"among: {name!r} is not among the tasks; known are {listing(tasks, 5)}")
     found = np.zeros(len(tasks), bool)
-    found[position] = True
+    found[positions_of(one_or_several(among, tasks), tasks, lambda _: "among:")] = True
     return found
 
 

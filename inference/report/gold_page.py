@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...data import AnnotationError, Annotations
+from ...data import Annotations
 from ...data.atomic import check_new_file, write_whole
 from ...data.column_names import is_of_annotations, own_or_known_column
+from ...data.columns import positions_of
 from ...data.description import count_text
 from ...data.errors import warn
 from ...data.frames import as_frame, take_column
@@ -83,9 +84,7 @@ def gold_page(
     drawn = asked if isinstance(asked, pd.DataFrame) else next_gold(fit, asked, seed=seed)
     names = [name for name in drawn.columns if name not in (INCLUSION, "why", "label")]
     units = list(drawn[names[0]]) if len(names) == 1 else list(drawn[names].itertuples(index=False, name=None))
-    places = annotations.tasks.index_of(units)
-    if (places < 0).any():
-        raise AnnotationError(f"asked: {units[int(np.argmax(places < 0))]!r} is not among the annotated tasks")
+    places = positions_of(units, annotations.tasks, lambda _: "asked: the task")
     shown = _content(content, drawn["task"].tolist(), Path(folder), annotations) if content is not None else {}
     rest = [name for name in (INCLUSION, "why") if name in drawn]
     cards = [

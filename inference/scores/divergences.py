@@ -8,6 +8,7 @@ import pandas as pd
 
 from ...data import AnnotationError, Annotations
 from ...data.arrays import cross_counts
+from ...data.columns import positions_of
 from ...data.errors import real_number
 from ..fitted.confusions import mean_confusions
 from ..fitted.fitted import Fitted
@@ -180,14 +181,10 @@ def _in_order(actual: Any, annotations: Annotations | None) -> Any:
     if missing := [name for name in ("worker", "truth", "annotation", "probability") if name not in actual]:
         raise AnnotationError(f"actual has no column {missing[0]!r}; it takes the form of fit.confusions()")
     matrices = np.full((annotations.n_workers, annotations.n_classes, annotations.n_categories), np.nan)
-    at = []
-    ids = (annotations.workers, annotations.classes, annotations.categories)
-    for name, known in zip(("worker", "truth", "annotation"), ids, strict=True):
-        position = known.index_of(actual[name])
-        if (position < 0).any():
-            value = actual[name].tolist()[int(np.argmax(position < 0))]
-            raise AnnotationError(f"actual, column {name!r}: {value!r} is not in the annotations")
-        at.append(position)
+    known = {"worker": annotations.workers, "truth": annotations.classes, "annotation": annotations.categories}
+    at = [
+        positions_of(actual[name], ids, lambda _, name=name: f"actual, column {name!r}:") for name, ids in known.items()
+    ]
     matrices[tuple(at)] = actual["probability"]
     return matrices
 

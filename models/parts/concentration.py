@@ -9,8 +9,8 @@ import pandas as pd
 from jax import Array
 
 from ...data import Annotations, Ids
+from ...data.columns import positions_of
 from ...data.errors import real_number, whole_number
-from ...data.id_text import listing
 from .contract import StoryError
 
 COLUMNS = ["worker", "truth", "label", "count"]
@@ -139,15 +139,7 @@ def pseudo_counts(history: pd.DataFrame | np.ndarray | None, annotations: Annota
 
 
 def _known(history: pd.DataFrame, column: str, ids: Ids) -> np.ndarray:
-    values = history[column].tolist()
-    codes = ids.index_of(values)
-    if (codes < 0).any():
-        row = int(np.argmax(codes < 0))
-        raise StoryError(
-            f"history, column {column!r}, row {row}: {values[row]!r} is not in the annotations; "
-            f"known are {listing(ids, 5)}"
-        )
-    return codes
+    return positions_of(history[column], ids, lambda row: f"history, column {column!r}, row {row}:", error=StoryError)
 
 
 def _check_counts(amounts: np.ndarray, history: pd.DataFrame | None) -> None:

@@ -31,7 +31,7 @@ from jax import Array
 from jax.scipy.special import logsumexp
 
 from ...data import Annotations, Ids
-from ...data.id_text import listing
+from ...data.columns import positions_of
 from ...data.padding import counts_by_task
 from ...data.questions import Units, of_each_question
 from .concentration import diagonal_concentration, positive
@@ -346,13 +346,9 @@ def _families(families: Any, annotations: Annotations) -> tuple[Array | None, in
     if annotations.worker is None:
         raise StoryError("worker_families needs named workers, and the annotations name none")
     frame = _of_each_question(families_frame(families), annotations.workers)
-    known = annotations.workers.index_of(frame["worker"].tolist())
-    if (known < 0).any():
-        row = int(np.argmax(known < 0))
-        raise StoryError(
-            f"worker_families names the worker {frame['worker'].tolist()[row]!r} (row {row}), whom the annotations do "
-            f"not know; known are {listing(annotations.workers, 5)}"
-        )
+    known = positions_of(
+        frame["worker"], annotations.workers, lambda row: f"worker_families, row {row}: the worker", error=StoryError
+    )
     if lacking := without_family(frame, annotations):
         raise StoryError(f"worker_families does not name the worker {lacking[0]!r}; give each worker a family")
     names, codes = _names(frame)

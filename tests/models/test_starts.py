@@ -94,7 +94,7 @@ def test_annotations_start_in_groups_of_the_classes_that_others_say_instead():
 def test_groups_of_annotations_start_and_end_apart_from_groups_of_workers(tiny):
     with pytest.raises(StoryError, match="start='annotations' needs membership='answer'"):
         cp.fit("annotator_groups", tiny, membership="worker", start="annotations", progress=False)
-    with pytest.raises(cp.UnknownNameError, match="unknown start 'votes'.* There are: workers, annotations"):
+    with pytest.raises(cp.UnknownNameError, match=r"unknown start 'votes'.* There are: workers, annotations"):
         cp.fit("annotator_groups", tiny, start="votes", progress=False)
     drawn = three_gaussians(50, n_tasks=300)[0]
     by_workers, by_annotations = (

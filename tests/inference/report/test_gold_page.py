@@ -200,7 +200,7 @@ def test_every_option_changes_the_page(fit, page, tmp_path, option):
 def test_what_cannot_be_used_is_refused(fit, tmp_path):
     with pytest.raises(StorageError, match=r"must end in \.html"):
         cp.gold_page(fit, tmp_path / "page.txt")
-    with pytest.raises(cp.AnnotationError, match="'nobody' is not among"):
+    with pytest.raises(cp.AnnotationError, match="'nobody' is not in the annotations"):
         cp.gold_page(fit, tmp_path / "page.html", pd.DataFrame({"task": ["nobody"]}))
     with pytest.raises(cp.AnnotationError, match="content"):
         cp.gold_page(fit, tmp_path / "page.html", content=pd.DataFrame({"x": [1]}))

@@ -1,7 +1,7 @@
 """Identifiers as people read them: in tables, plots and messages, and lists of which some are left out."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 
@@ -12,6 +12,12 @@ def name_text(name: object) -> str:
     't1 · fluency'
     """
     return " · ".join(map(name_text, name)) if isinstance(name, tuple) else str(name)
+
+
+def places_of(names: Iterable[object], others: Iterable[object]) -> list[int]:
+    """Return where each name stands among others that are written alike, such as names that were saved as text."""
+    places = {name_text(other): place for place, other in enumerate(others)}
+    return [places[name_text(name)] for name in names]
 
 
 def as_sentence(text: str, *, named: bool = False, first: bool = False) -> str:

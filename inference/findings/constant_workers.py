@@ -30,7 +30,7 @@ from scipy.special import bdtrc  # scipy.stats has it too, and takes a third of 
 from ...data import Annotations
 from ...data.arrays import cross_counts
 from ...data.errors import check_name, warn
-from ...data.id_text import listing, name_quoted, name_text
+from ...data.id_text import listing, name_quoted, places_of
 from ...data.questions import Units
 from ...data.repeats import FirstAnnotations, first_annotations
 from ..engines.finding import Finding
@@ -193,22 +193,17 @@ def left_out_before(findings: Iterable[Finding], annotations: Annotations) -> Co
     """
     for finding in findings:
         if finding.code == "constant_workers" and finding.values.get("left_out"):
-            places = [
-                {name_text(name): i for i, name in enumerate(names)}
-                for names in (annotations.workers, annotations.classes, annotations.questions)
-            ]
-            workers, classes = finding.values["workers"], finding.values["classes"]
+            workers = places_of(finding.values["workers"], annotations.workers)
+            classes = places_of(finding.values["classes"], annotations.classes)
             on = finding.values.get("questions") or [None] * len(workers)
-            found = [
-                tuple(-1 if name is None else place[name_text(name)] for name, place in zip(each, places, strict=True))
-                for each in zip(workers, classes, on, strict=True)
-            ]
+            asked = [-1 if name is None else places_of([name], annotations.questions)[0] for name in on]
+            found = list(zip(workers, classes, asked, strict=True))
             back = [one for one, gives in zip(found, _give_others(annotations, found), strict=True) if gives]
             if back:
-                workers = list(dict.fromkeys(annotations.workers[worker] for worker, *_ in back))
+                names = list(dict.fromkeys(annotations.workers[worker] for worker, *_ in back))
                 warn(
                     "left out of the fit for one class whatever the task, and giving other classes now: "
-                    f"{listing(workers, 5, name_quoted)}. Their new annotations count, and those that were left out "
+                    f"{listing(names, 5, name_quoted)}. Their new annotations count, and those that were left out "
                     "are gone; fit everything anew by cp.fit"
                 )
                 found = [one for one in found if one not in back]
@@ -216,7 +211,7 @@ def left_out_before(findings: Iterable[Finding], annotations: Annotations) -> Co
     return None
 
 
-def _give_others(annotations: Annotations, found: list[tuple[int, ...]]) -> list[bool]:
+def _give_others(annotations: Annotations, found: list[tuple[int, int, int]]) -> list[bool]:
     """Return of each worker, class and question whether many annotations there are of other classes."""
     given, size = np.asarray(annotations.label) < annotations.n_classes, annotations.n_workers
     asked, worker = _asked(annotations)[given].astype(np.int64), np.asarray(annotations.worker)[given]

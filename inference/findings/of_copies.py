@@ -12,7 +12,7 @@ from ...data import Annotations
 from ...data.arrays import counts
 from ...data.description import count_text
 from ...data.errors import check_name
-from ...data.id_text import name_text
+from ...data.id_text import places_of
 from ...models.parts.shared_error import families_of
 from ..engines.finding import Finding
 from ..fitted.by_rule import ByRule
@@ -457,18 +457,17 @@ def counted_before(
         with_gold: the annotations with the gold labels that there are.
     """
     told = {one.code: one.values for one in findings if one.code in ("copies", "repeats") and "left" in one.values}
-    position = {name_text(name): i for i, name in enumerate(annotations.workers)} if annotations.named else {}
-
-    def places(values: Mapping[str, Any]) -> np.ndarray:
-        return np.array([position[name_text(name)] for name in values["workers"]])
-
+    workers = annotations.workers
     facts: dict[str, Any] = {}
     if of_repeats := told.get("repeats"):
         numbers = (of_repeats[name] for name in FIGURES_OF_REPEATS)
-        facts["repeats"] = AgreeingRepeats(places(of_repeats), *numbers)
+        facts["repeats"] = AgreeingRepeats(np.array(places_of(of_repeats["workers"], workers)), *numbers)
         annotations = given_once(annotations, facts["repeats"].workers)
     if of_copies := told.get("copies"):
-        facts["copies"] = [AgreeingGroup(places(one), *(one[k] for k in FIGURES)) for one in of_copies["as_one"]]
+        facts["copies"] = [
+            AgreeingGroup(np.array(places_of(one["workers"], workers)), *(one[k] for k in FIGURES))
+            for one in of_copies["as_one"]
+        ]
         facts["copies_on_gold"] = [on_gold(with_gold, group) for group in facts["copies"]]
         annotations = as_one(annotations, facts["copies"])
     for values in told.values():

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ...data import Annotations
 from ...data.description import count_text
-from ...data.id_text import listing, n_shown, name_text
+from ...data.id_text import listing, n_shown, name_text, places_of
 from .fitted import Fitted
 from .posterior import Posterior
 
@@ -34,8 +34,7 @@ def counted_groups(fit: Posterior | Fitted) -> list[CountedGroup]:
 
 
 def _group(annotations: Annotations, names: list[object], question: Hashable) -> CountedGroup:
-    place = {name_text(name): i for i, name in enumerate(annotations.workers)}
-    workers = np.array([place[name_text(name)] for name in names])
+    workers = np.array(places_of(names, annotations.workers))
     asked = annotations if question is None else annotations.of_question(question)
     given = asked.n_by_worker()[workers]
     return CountedGroup(workers, int(workers[given.argmax()]), int(given.max()), question)

@@ -54,12 +54,7 @@ def _is_label_studio(record: Mapping[str, Any]) -> bool:
 
 def _label_studio(records: Records, what: str, question: str | None, name: str) -> Held:
     what = f"{what}: Label Studio export"
-    found: dict[str, None] = {}
-    for _, _, each in _studio_results(records):
-        for result in each.get("result") or []:
-            if studio_label(result) is not None:
-                found[str(result.get("from_name"))] = None
-    asked = chosen_question(question, list(found), what)
+    asked = chosen_question(question, list(studio_patterns(records)), what)
     gathered = Gathered(what, asked)
     for task, place, each in _studio_results(records):
         if each.get("was_cancelled"):
@@ -89,6 +84,16 @@ def _studio_results(records: Records) -> Iterable[tuple[Any, str, Mapping[str, A
                 if not (isinstance(results, list) and all(isinstance(result, Mapping) for result in results)):
                     raise AnnotationError(f"{place}: a dictionary with a list of results is needed, not {each!r}")
                 yield task, place, each
+
+
+def studio_patterns(records: Records) -> dict[str, dict[str, Any]]:
+    """Return the first result of each question of a Label Studio export that is a class, by the question's name."""
+    found: dict[str, dict[str, Any]] = {}
+    for _, _, each in _studio_results(records):
+        for result in each.get("result") or []:
+            if studio_label(result) is not None:
+                found.setdefault(str(result.get("from_name")), dict(result))
+    return found
 
 
 def studio_task(record: Mapping[str, Any], number: int) -> Any:

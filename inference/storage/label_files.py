@@ -18,7 +18,7 @@ from ...data.comparisons import columns_of_tasks
 from ...data.errors import AnnotationError, look_up, warn
 from ...data.exports.gathered import chosen_question
 from ...data.exports.inspect_logs import header_and_samples, is_inspect_log
-from ...data.exports.json_tools import argilla_question, studio_key, studio_label, studio_task
+from ...data.exports.json_tools import argilla_question, studio_key, studio_patterns, studio_task
 from ...data.exports.opening import files_in, records_in, table_of
 from ...data.exports.verdicts import OURS, TASKS, task_name
 from ...data.harmless_csv import write_csv
@@ -237,7 +237,7 @@ def _label_studio(fit: Posterior, question: str | None, source: Path | None) -> 
     named = [(studio_task(record, number), record) for number, record in enumerate(records)]
     if not any(task in by_task for task, _ in named):
         raise AnnotationError(f"{source} has none of the tasks of the fit, such as {rows[0][0]!r}")
-    patterns = _patterns(records)
+    patterns = studio_patterns(records)
     pattern = patterns[chosen_question(question, list(patterns), f"{source}: Label Studio export")]
     found = []
     for task, record in named:
@@ -247,18 +247,6 @@ def _label_studio(fit: Posterior, question: str | None, source: Path | None) -> 
             found.append(
                 own | {"data": record["data"], "predictions": [_prediction(pattern, _value(pattern, label), p)]}
             )
-    return found
-
-
-def _patterns(records: list[Any]) -> dict[str, dict[str, Any]]:
-    """By question a result of it, as the export has them."""
-    found: dict[str, dict[str, Any]] = {}
-    for record in records:
-        for kind in ("annotations", "completions", "predictions"):
-            for each in record.get(kind) or []:
-                for result in each.get("result") or []:
-                    if studio_label(result) is not None:
-                        found.setdefault(str(result.get("from_name")), dict(result))
     return found
 
 

@@ -72,12 +72,10 @@ def resolve_features(
     return _checked(array, ids, names, noun, option, flat)
 
 
-def resolve_worker_features(
-    features: Any, workers: Ids, *, column: str = "worker", ordered: bool = True, known: Ids = NO_NAMES
-) -> np.ndarray:
+def resolve_worker_features(features: Any, workers: Ids, *, known: Ids = NO_NAMES) -> np.ndarray:
     """Return features of workers as :func:`resolve_features` does, a vector each: ``(J, D)``."""
     about: dict[str, Any] = {"option": "worker_features", "flat": True, "known": known}
-    return resolve_features(features, workers, noun="worker", column=column, ordered=ordered, **about)
+    return resolve_features(features, workers, noun="worker", column="worker", ordered=True, **about)
 
 
 def features_fields(

@@ -74,22 +74,13 @@ def fit_max_mig(
     options = batch | {option: value for option, value in options.items() if value is not None}
     prior = {"truth_prior": network}
     found = train(_gain, annotations, prior, seed=seed, progress=progress, checkpoints=checkpoints, **options)
-    weights = {site: value for site, value in found.parameters.items() if site not in ("votes", "bias")}
-    votes, bias = (PACE * jnp.asarray(found.parameters[site]) for site in ("votes", "bias"))
-    log_h = jnp.log(network.predict_proba(annotations.features, annotations.n_classes, None, weights) + SMALLEST)
+    votes, bias = (PACE * jnp.asarray(found.weights.pop(site)) for site in ("votes", "bias"))
+    log_h = jnp.log(network.predict_proba(annotations.features, annotations.n_classes, None, found.weights) + SMALLEST)
     log_g = InformationGain(votes, bias, log_h).aggregated(annotations, jnp.asarray(annotations.label))
     both = np.asarray(jax.nn.softmax(log_h + log_g - jax.nn.log_softmax(bias)))
     posterior, annotations = with_known(both, annotations, gold)
-    return ByRule(
-        name,
-        annotations,
-        posterior,
-        classifier=network,
-        weights=weights,
-        settings={**options, "seed": seed},
-        history=found.history,
-        findings=found.findings,
-    )
+    about = {"settings": {**options, "seed": seed}, **found._asdict()}
+    return ByRule(name, annotations, posterior, classifier=network, **about)
 
 
 def _gain(annotations: Annotations, *, truth_prior: TruthPrior) -> None:

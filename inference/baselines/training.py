@@ -25,9 +25,9 @@ from ..findings.register import Run
 
 
 class Trained(NamedTuple):
-    """Result of training."""
+    """Result of training, by the names that :class:`.ByRule` has for it."""
 
-    parameters: dict[str, np.ndarray]  # by site, weights and running statistics of a network among them
+    weights: dict[str, np.ndarray]  # all parameters by site, weights and running statistics of a network among them
     history: np.ndarray
     findings: tuple[Finding, ...]  # on the training
 

@@ -112,17 +112,8 @@ def trained(
     prior = {"truth_prior": network}
     found = train(taught, lesson, prior, seed=seed, progress=progress, checkpoints=checkpoints, **options)
     changed = {option: value for option, value in options.items() if value is not None}
-    return ByRule(
-        name,
-        labelled.annotations,
-        labelled.posterior,
-        classifier=network,
-        weights=found.parameters,
-        settings={**changed, "soft": soft, "seed": seed},
-        by_worker=labelled.by_worker,
-        history=found.history,
-        findings=found.findings,
-    )
+    about = {"settings": {**changed, "soft": soft, "seed": seed}, "by_worker": labelled.by_worker, **found._asdict()}
+    return ByRule(name, labelled.annotations, labelled.posterior, classifier=network, **about)
 
 
 def lesson_of(labelled: ByRule, *, soft: bool) -> Annotations:

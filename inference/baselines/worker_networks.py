@@ -75,24 +75,16 @@ def fit_worker_network(
         checkpoints=checkpoints,
         **options,
     )
-    weights = dict(found.parameters)
+    weights = found.weights
     weights[AVERAGING] = np.full(annotations.n_workers, 1 / annotations.n_workers, np.float32)
     if name == "wdn":
         heads = network.predict_heads(annotations.features, annotations.n_classes, weights)
         weights[AVERAGING] = averaging_weights(annotations, heads)
     posterior = network.predict_proba(annotations.features, annotations.n_classes, None, weights)
     known, annotations = with_known(posterior, annotations, gold)
-    return ByRule(
-        name,
-        annotations,
-        known,
-        classifier=network,
-        weights=weights,
-        settings={**options, "focus": focus, "seed": seed},
-        by_worker={"averaging_weight": weights[AVERAGING]},
-        history=found.history,
-        findings=found.findings,
-    )
+    by_worker = {"averaging_weight": weights[AVERAGING]}
+    about = {"settings": {**options, "focus": focus, "seed": seed}, "by_worker": by_worker, **found._asdict()}
+    return ByRule(name, annotations, known, classifier=network, **about)
 
 
 def averaging_weights(annotations: Annotations, heads: np.ndarray) -> np.ndarray:
@@ -111,7 +103,7 @@ def averaging_weights(annotations: Annotations, heads: np.ndarray) -> np.ndarray
     seen = np.concatenate([others[..., None] * heads, others[..., None]], axis=-1).astype(np.float32)
     lesson = annotations.replace(features=seen, evidence=None)
     found = train(_average, lesson, {}, progress=False, max_iterations=ITERATIONS)
-    return found.parameters["averaging"].astype(np.float32)
+    return found.weights["averaging"].astype(np.float32)
 
 
 def _worker_by_worker(annotations: Annotations, *, truth_prior: WorkerHeads, focus: float = 0.0) -> None:

@@ -1,6 +1,6 @@
 """Simulated data: parameters, true labels and annotations of a story, for any number of tasks and workers."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -218,14 +218,10 @@ def _assign(
     task = np.repeat(np.arange(n_tasks, dtype=np.int32), per_task)
     if per_task == n_workers:
         return task, np.tile(np.arange(n_workers, dtype=np.int32), n_tasks)
-    log_weight = -tail * np.log(np.arange(1, n_workers + 1))
+    log_weight, step = -tail * np.log(np.arange(1, n_workers + 1)), max(CELLS // n_workers, 1)
+    sizes = (min(step, n_tasks - begin) for begin in range(0, n_tasks, step))
     chosen = [
         np.sort(np.argpartition(-(log_weight + rng.gumbel(size=(size, n_workers))), per_task)[:, :per_task])
-        for size in _chunks(n_tasks, max(CELLS // n_workers, 1))
+        for size in sizes
     ]  # the largest of log-weights with Gumbel noise are a draw by the weights without replacement
     return task, np.concatenate(chosen).astype(np.int32).ravel()
-
-
-def _chunks(total: int, size: int) -> Iterator[int]:
-    for begin in range(0, total, size):
-        yield min(size, total - begin)

@@ -140,14 +140,14 @@ def some_rows(rows: np.ndarray, where: Where = row_number) -> str:
 
 
 def positions_of(
-    names: Iterable[Any], ids: Ids, where: Where, mend: str = "", error: type[ValueError] = AnnotationError
+    names: Iterable[Any], ids: Ids, where: str | Where, mend: str = "", error: type[ValueError] = AnnotationError
 ) -> np.ndarray:
     """Return where names stand among the identifiers of annotations, shape (names,) int32.
 
     Args:
         names: each of them one of the identifiers.
         ids: the identifiers.
-        where: says in front of a name where it was given, by its place from 0: "workers:".
+        where: stands before the name in a message, "workers:"; or says it, by the name's place from 0.
         mend: what helps, after a semicolon, where a name is none of them.
         error: its kind.
 
@@ -158,9 +158,9 @@ def positions_of(
     positions = ids.index_of(listed)
     if (positions < 0).any():
         at = int(np.argmax(positions < 0))
+        name, place = listed[at], where if isinstance(where, str) else where(at)
         raise error(
-            f"{where(at)} {listed[at]!r} is not in the annotations{type_hint(listed[at], ids)}; known are "
-            f"{listing(ids, 5)}{mend}"
+            f"{place} {name!r} is not in the annotations{type_hint(name, ids)}; known are {listing(ids, 5)}{mend}"
         )
     return positions
 

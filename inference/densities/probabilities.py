@@ -94,7 +94,7 @@ def values_of(
     if "task" in table.columns and "task" not in annotations.classes:
         table = table.set_index("task")
     among_them = "; take a task that nobody annotated among them by tasks=[…] when you make the annotations"
-    tasks = positions_of(table.index, annotations.tasks, lambda _: f"{option}: the task", among_them)
+    tasks = positions_of(table.index, annotations.tasks, f"{option}: the task", among_them)
     if (twice := table.index.duplicated()).any():
         raise AnnotationError(f"{option}: the task {table.index[twice].tolist()[0]!r} has two rows; one is needed")
     classes = annotations.classes.index_of(list(table.columns))

@@ -210,7 +210,7 @@ def asked_workers(annotations: Annotations, workers: Any) -> np.ndarray:
         raise AnnotationError("the annotations name no workers, so none can be asked for by name; leave workers out")
     listed = one_or_several(workers, annotations.workers)
     typical = "; leave workers out for the tasks that a typical worker is to be asked for"
-    positions = positions_of(listed, annotations.workers, lambda _: "workers:", typical)
+    positions = positions_of(listed, annotations.workers, "workers:", typical)
     if not listed:
         raise ValueError("workers=[]: no worker can be asked; give some, or leave workers out for a typical worker")
     return np.unique(positions)

@@ -119,7 +119,7 @@ def _among(tasks: Any, among: Any) -> np.ndarray:
     if among is None:
         return np.ones(len(tasks), bool)
     found = np.zeros(len(tasks), bool)
-    found[positions_of(one_or_several(among, tasks), tasks, lambda _: "among:")] = True
+    found[positions_of(one_or_several(among, tasks), tasks, "among:")] = True
     return found
 
 

@@ -84,7 +84,7 @@ def gold_page(
     drawn = asked if isinstance(asked, pd.DataFrame) else next_gold(fit, asked, seed=seed)
     names = [name for name in drawn.columns if name not in (INCLUSION, "why", "label")]
     units = list(drawn[names[0]]) if len(names) == 1 else list(drawn[names].itertuples(index=False, name=None))
-    places = positions_of(units, annotations.tasks, lambda _: "asked: the task")
+    places = positions_of(units, annotations.tasks, "asked: the task")
     shown = _content(content, drawn["task"].tolist(), Path(folder), annotations) if content is not None else {}
     rest = [name for name in (INCLUSION, "why") if name in drawn]
     cards = [

@@ -182,9 +182,7 @@ def _in_order(actual: Any, annotations: Annotations | None) -> Any:
         raise AnnotationError(f"actual has no column {missing[0]!r}; it takes the form of fit.confusions()")
     matrices = np.full((annotations.n_workers, annotations.n_classes, annotations.n_categories), np.nan)
     known = {"worker": annotations.workers, "truth": annotations.classes, "annotation": annotations.categories}
-    at = [
-        positions_of(actual[name], ids, lambda _, name=name: f"actual, column {name!r}:") for name, ids in known.items()
-    ]
+    at = [positions_of(actual[name], ids, f"actual, column {name!r}:") for name, ids in known.items()]
     matrices[tuple(at)] = actual["probability"]
     return matrices
 

@@ -36,10 +36,10 @@ class Experiments:
     Args:
         tool: its name.
         fields: those that tell its records, in plain letters; of a column ``a.b`` of a table ``a`` is one.
-        is_answer: whether a record is an answer, and not one of the steps to it.
         sample: what was answered; None where the record does not say.
-        model: what answered; None where the record does not say.
         given: what the scorers gave.
+        is_answer: whether a record is an answer, and not one of the steps to it; by default all are.
+        model: what answered; None where the record does not say, as by default.
         by_id: whether a model is an id, which says less than the name of a file that has one alone.
         records: the records in what a file has.
         said: what there is to say of all records; empty for nothing.
@@ -47,10 +47,10 @@ class Experiments:
 
     tool: str
     fields: frozenset[str]
-    is_answer: Callable[[Record], bool]
     sample: Callable[[Record], Hashable]
-    model: Callable[[Record], str | None]
     given: Callable[[Record], Iterator[Given]]
+    is_answer: Callable[[Record], bool] = lambda record: True
+    model: Callable[[Record], str | None] = lambda record: None
     by_id: bool = False
     records: Callable[[Any, str], Sequence[Any]] = _listed
     said: str = ""
@@ -205,45 +205,41 @@ TOOLS = (
     Experiments(
         "Braintrust",
         frozenset({"scores", "rootspanid", "spanid"}),
-        lambda record: record.get("span_id") == record.get("root_span_id"),
         lambda record: record.get("dataset_record_id") or _inside(record, "origin", "id") or record.get("id"),
-        lambda record: record.get("experiment_id"),
         _of_braintrust,
+        is_answer=lambda record: record.get("span_id") == record.get("root_span_id"),
+        model=lambda record: record.get("experiment_id"),
         by_id=True,
     ),
     Experiments(
         "Braintrust",
         frozenset({"experimentname", "scores"}),
-        lambda record: True,
         lambda record: _inside(record, "origin", "id") or _text_of(record.get("input")),
-        lambda record: record.get("experiment"),
         _of_braintrust,
+        model=lambda record: record.get("experiment"),
         by_id=True,
         records=_local_results,
     ),
     Experiments(
         "Weave",
         frozenset({"opname", "inputs", "output"}),
-        lambda record: "predict_and_score" in str(record.get("op_name")),
         _sample_of_weave,
-        lambda record: _name_of_weave(_inside(record, "inputs", "model")),
         _of_weave("output", "scores"),
+        is_answer=lambda record: "predict_and_score" in str(record.get("op_name")),
+        model=lambda record: _name_of_weave(_inside(record, "inputs", "model")),
     ),
     Experiments(
         "Weave",
         frozenset({"rowdigest", "evaluations", "trials"}),
-        lambda record: True,
         lambda record: record.get("row"),
-        lambda record: record.get("model"),
         _of_weave("scores"),
+        model=lambda record: record.get("model"),
         records=_trials_of_weave,
     ),
     Experiments(
         "Weave",
         frozenset({"scores", "modellatency"}),
-        lambda record: True,
         lambda record: record.get("row"),
-        lambda record: None,
         _of_weave("scores"),
         records=_rows_of_weave,
         said="a sample is a row, of which the order alone is known",
@@ -251,17 +247,13 @@ TOOLS = (
     Experiments(
         "Phoenix",
         frozenset({"exampleid", "repetitionnumber", "annotations"}),
-        lambda record: True,
         lambda record: record.get("example_id"),
-        lambda record: None,
         _of_phoenix,
     ),
     Experiments(
         "LangSmith",
         frozenset({"exampleid", "executiontime", "feedback"}),
-        lambda record: True,
         lambda record: record.get("example_id"),
-        lambda record: None,
         _of_langsmith,
     ),
 )

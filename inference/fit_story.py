@@ -164,8 +164,7 @@ def fit_story(
     all_settings = settings._asdict() | {"seed": seed, "backend": backend}
     keep = NO_CHECKPOINTS
     if checkpoints is not None:
-        of_torch_too = {} if in_torch is None else for_torch
-        keep = _checkpoints(checkpoints, model, data, method, all_settings | of_torch_too, mesh)
+        keep = _checkpoints(checkpoints, model, data, method, all_settings | for_torch, mesh)
     with keep.guarded():
         if in_torch is None or problem is None:
             model, key = with_numbers(model, data), key_of(seed)
@@ -434,7 +433,7 @@ def _taken_over(old: np.ndarray, fresh: np.ndarray) -> jax.Array:
     return jnp.asarray(found)
 
 
-def _looked_at(fitted: Fitted, known: Mapping[str, Any] | None = None, *, is_whole: bool = True) -> Fitted:
+def _looked_at(fitted: Fitted, known: Mapping[str, Any], *, is_whole: bool = True) -> Fitted:
     """Return the fit with its draws in one order, its posterior and modes, and the findings on it.
 
     Args:
@@ -445,7 +444,7 @@ def _looked_at(fitted: Fitted, known: Mapping[str, Any] | None = None, *, is_who
     by_chain = label_posteriors(fitted)
     outcome, mean = fitted.outcome, by_chain.mean(0)
     facts = {**outcome.facts, "permuted": permutations(by_chain, fitted.annotations.votes())}
-    facts |= {name: value for name, value in (known or {}).items() if value}
+    facts |= {name: value for name, value in known.items() if value}
     posterior = mean / mean.sum(-1, keepdims=True)
     if is_whole and fitted.method == "em" and not _in_batches(fitted):
         averaged = averaged_labels(fitted, posterior)

@@ -119,8 +119,10 @@ def _groups(annotations: Annotations) -> _Groups:
         )
     given = _given(annotations)
     units = annotations.tasks
-    same = _same_by_question(annotations, units) if isinstance(units, Units) else _same(given, None)
-    return _Groups(*_agreeing(given), list(same))
+    if not isinstance(units, Units):
+        return _Groups(*_agreeing(given), list(_same(given, None)))
+    each = ((_given(some_tasks(annotations, units.question == i)), name) for i, name in enumerate(units.questions))
+    return _Groups(*_agreeing(given), [group for own in each for group in _same(*own)])
 
 
 def _by_order(annotations: Annotations) -> Annotations:
@@ -190,11 +192,6 @@ def always_same_groups(annotations: Annotations) -> list[AgreeingGroup]:
     Independent workers who agree so with the others would do so with a probability of less than :data:`UNLIKELY`.
     """
     return [one for one in _groups(annotations).same if one.by_chance >= RARE]
-
-
-def _same_by_question(annotations: Annotations, units: Units) -> Iterator[AgreeingGroup]:
-    for i, name in enumerate(units.questions):
-        yield from _same(_given(some_tasks(annotations, units.question == i)), name)
 
 
 def _same(given: _Given | None, question: Hashable) -> Iterator[AgreeingGroup]:

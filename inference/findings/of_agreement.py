@@ -150,8 +150,9 @@ def err_together(of: Labels) -> Iterator[Said]:
                 {"z": share / se, "correlation": share, "confidence": confidence, "gain": gain},
             )
         return
+    maker = of.story if isinstance(of, Fitted) else "the vote of most"
     yield Said(
-        f"workers err together on some tasks, which {_maker(of)} takes for agreement: given the labels they agree by "
+        f"workers err together on some tasks, which {maker} takes for agreement: given the labels they agree by "
         f"{share / se:.1f} standard deviations more than independent workers would, a correlation of two workers' "
         f"errors of {share:.2f} at the least. The labels, {confidence:.2f} sure in the mean, are right less often",
         "'auto' allows for it, and gold labels of some tasks tell how often: cp.estimate(fit, gold)",
@@ -179,10 +180,6 @@ def _takes_for_independent(of: Labels) -> bool:
     return isinstance(of, ByRule) and np.allclose(
         of.posterior, annotations.kind.majority(annotations.votes()), atol=TIE
     )
-
-
-def _maker(of: Labels) -> str:
-    return of.story if isinstance(of, Fitted) else "the vote of most"
 
 
 @check("overconfident", "crowd", needs={"workers"})

@@ -117,7 +117,7 @@ def sampled(annotations, mixed, **options):
     outcome = Outcome(mixed, {}, np.zeros(0), stats)
     settings = {"seed": 0, "backend": "numpyro", "max_tree_depth": 10}
     dims = parameter_dims(model, annotations)
-    return cp.Fit.of(_looked_at(Fitted(model, annotations, outcome, "nuts", settings, dims)))
+    return cp.Fit.of(_looked_at(Fitted(model, annotations, outcome, "nuts", settings, dims), {}))
 
 
 def chains(annotations, label, swapped):

@@ -324,7 +324,7 @@ class _At(NamedTuple):
 @compiled
 def _at(fitted: Fitted) -> _At:
     """At the only draw of ``fitted``."""
-    at = fitted.at({name: value[0, 0] for name, value in fitted.draws.items()})
+    at = fitted.at(fitted.first_draw)
     return _At(at.likelihood.emission, at.log_joint, before_annotations(at, fitted.annotations))
 
 

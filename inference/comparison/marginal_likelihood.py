@@ -144,5 +144,5 @@ def _heights(fitted: Fitted, tables: tuple[str, ...], probes: int) -> _Heights:
         return {name: (signs[name] * along).sum() for name, along in jax.jvp(slope, (stays,), (signs,))[1].items()}
 
     missing = jax.tree.map(lambda each: each.mean(0), jax.lax.map(probe, jax.random.split(key_of(0), probes)))
-    height = fitted.at({name: value[0, 0] for name, value in fitted.draws.items()}).log_posterior_in_log_odds
+    height = fitted.at(fitted.first_draw).log_posterior_in_log_odds
     return _Heights(height, concentrations(fitted, tables), slope(stays), missing)

@@ -214,7 +214,7 @@ def _row_priors(fitted: Fitted) -> tuple[list[tuple[Array, Array]], Array]:
 
     ``(J, K, L)``, or ``(J, L)`` of a site that is one row, at the fit's first draw.
     """
-    parameters = {name: jnp.asarray(value)[0, 0] for name, value in fitted.draws.items()} | fitted.fixed
+    parameters = fitted.first_draw | fitted.fixed
     sites, by_task = run_enumerated(fitted.model, fitted.annotations, site_values(parameters))
     confusions = by_task["annotation"]["fn"].emission.confusions(fitted.annotations)
     of_rows = [site for site in sites.values() if site["type"] == "sample" and is_table(site)]

@@ -45,7 +45,7 @@ def no_maximum(of: Fitted) -> Iterator[Said]:
         return
     before, after = (
         {name: float(prior.deviation) for name, prior in _priors(of, parameters).items()}
-        for parameters in (None, _end(of))
+        for parameters in (None, of.first_draw | of.fixed)
     )
     for name in before:
         if after[name] < NARROW * before[name]:
@@ -63,7 +63,7 @@ def wide_scale(of: Fitted) -> Iterator[Said]:
     """Sites of the workers' standard normal offsets that EM made small beside a scale that is learned."""
     if of.method != "em" or not _has_scale(of):
         return
-    end = _end(of)
+    end = of.first_draw | of.fixed
     priors = _priors(of, end)
     if not any(prior.is_positive for prior in priors.values()):
         return
@@ -78,11 +78,6 @@ def wide_scale(of: Fitted) -> Iterator[Said]:
                 "take method='svi' or 'nuts'",
                 {"site": name, "square": square},
             )
-
-
-def _end(fitted: Fitted) -> Parameters:
-    """Return the parameters at which EM ended."""
-    return {name: jnp.asarray(value)[0, 0] for name, value in fitted.draws.items()} | fitted.fixed
 
 
 def _has_scale(fitted: Fitted) -> bool:

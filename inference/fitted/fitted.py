@@ -152,6 +152,11 @@ class Fitted:
         return self.outcome.draws
 
     @property
+    def first_draw(self) -> dict[str, Any]:
+        """The parameters' first draw by site, which of a point is all that there is."""
+        return {name: value[0, 0] for name, value in self.draws.items()}
+
+    @property
     def fixed(self) -> dict[str, Any]:
         """Parameters without a posterior, such as the weights of a network without a prior."""
         return self.outcome.fixed
@@ -182,7 +187,7 @@ class Fitted:
             return self
         size = sum(np.size(value) for value in self.draws.values()) + self.annotations.n_rows
         n = int(np.clip(min(NUMBERS / size, CELLS / n_cells(self.annotations)), *AROUND))
-        mode = {name: np.asarray(value)[0, 0] for name, value in self.draws.items()}
+        mode = jax.tree.map(np.asarray, self.first_draw)
         draws, went_far = draws_around(
             self.model, self.data, mode, self.fixed, self.dims, self.posterior, n, progress=self.progress
         )
@@ -410,7 +415,6 @@ class Fitted:
     @cached_property
     def _derived_found(self) -> tuple[Dims, int]:
         """Dimensions of the derived quantities, and how many numbers they are, found without computing anything."""
-        first = {name: np.asarray(value[0, 0]) for name, value in self.draws.items()}
         dims: Dims = {}
 
         def look(point: Parameters) -> Parameters:
@@ -418,7 +422,7 @@ class Fitted:
             dims.update(found)
             return values
 
-        return dims, sum(value.size for value in jax.eval_shape(look, first).values())
+        return dims, sum(value.size for value in jax.eval_shape(look, self.first_draw).values())
 
     @cached_property
     def roles(self) -> dict[str, str]:
@@ -453,8 +457,7 @@ def _shares_errors(fitted: Fitted) -> bool:
         return emission
 
     def look(fitted: Fitted) -> None:
-        draw = {name: value[0, 0] for name, value in fitted.draws.items()}
-        emission_at(fitted.model, draw | fitted.fixed, fitted.annotations).over_classes(note)
+        emission_at(fitted.model, fitted.first_draw | fitted.fixed, fitted.annotations).over_classes(note)
 
     jax.eval_shape(look, fitted)
     return found[0]

@@ -69,7 +69,7 @@ def weights_prior(fitted: Fitted) -> str | None:
 @compiled(once=True)
 def _concentrations(fitted: Fitted) -> dict[str, Array]:
     """Of sites that are weights of groups the concentrations, at the fit's first draw."""
-    parameters = {name: jnp.asarray(value)[0, 0] for name, value in fitted.draws.items()} | fitted.fixed
+    parameters = fitted.first_draw | fitted.fixed
     sites, _ = run_enumerated(fitted.model, fitted.annotations, site_values(parameters))
     return {
         name: dirichlet_of(site["fn"]).concentration

@@ -127,14 +127,14 @@ def tables_of(fitted: Fitted) -> tuple[str, ...]:
 
 def along_tables(fitted: Fitted, tables: Sequence[str], moves: Parameters) -> Array:
     """The log-likelihood at a fit's first draw, with the logarithms of its tables moved: an entry of 0 stays one."""
-    own = {name: value[0, 0] for name, value in fitted.draws.items()}
+    own = fitted.first_draw
     at = fitted.at(own | {name: own[name] * jnp.exp(moves[name]) for name in tables})
     return at.log_posterior_in_log_odds - at.log_prior_in_log_odds
 
 
 def concentrations(fitted: Fitted, tables: Sequence[str]) -> Parameters:
     """Concentrations of the prior of a fit's tables."""
-    own = {name: value[0, 0] for name, value in fitted.draws.items()}
+    own = fitted.first_draw
     here = {name: own[name] for name in tables}
     slope = jax.grad(lambda moved: fitted.at(own | moved).log_prior_in_log_odds)(here)
     return {name: here[name] * value for name, value in slope.items()}

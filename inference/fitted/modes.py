@@ -151,8 +151,7 @@ def _flattest(fitted: Fitted, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 def _in_coordinates(fitted: Fitted) -> tuple[Array, Callable[[Array], Array]]:
     """Zero, and the log-density in the coordinates around the fit's one draw."""
-    values = {name: jnp.asarray(value)[0, 0] for name, value in fitted.draws.items()} | fitted.fixed
-    near = coordinates_near(fitted.model, fitted.annotations, values, fitted.fixed)
+    near = coordinates_near(fitted.model, fitted.annotations, fitted.first_draw | fitted.fixed, fitted.fixed)
 
     def log_density(x: Array) -> Array:
         at = place(fitted.model, fitted.annotations, near, x)
@@ -166,8 +165,7 @@ def _in_coordinates(fitted: Fitted) -> tuple[Array, Callable[[Array], Array]]:
 def _slope(fitted: Fitted) -> tuple[Array, Array, Array]:
     zero, log_density = _in_coordinates(fitted)
     value, slope = jax.value_and_grad(log_density)(zero)
-    values = {name: jnp.asarray(draws)[0, 0] for name, draws in fitted.draws.items()}
-    return fitted.at(values).log_posterior_in_log_odds, value, slope
+    return fitted.at(fitted.first_draw).log_posterior_in_log_odds, value, slope
 
 
 @compiled(once=True)

@@ -87,7 +87,7 @@ def predicted(fitted: Fitted, unit: Unit, *, seed: int = 0) -> np.ndarray:
 
 def independent(fitted: Fitted) -> bool:
     """Return whether a task's annotations are independent given its class."""
-    first = {name: value[0, 0] for name, value in fitted.draws.items()}
+    first = fitted.first_draw
     found: list[bool] = []
     jax.eval_shape(lambda: found.append(fitted.with_data(fitted.data).at(first).likelihood.emission.independent))
     return found[0]

@@ -34,6 +34,7 @@ from .enumerated import (
 from .evidence import Gold, with_evidence, with_truth_prior
 from .model import Model
 from .probabilities import Probabilities, with_probabilities
+from .programs import traced
 from .ready_programs import use_program_cache
 from .sites import check_rows, parameter_names, parameter_sites, starting_point
 
@@ -246,6 +247,6 @@ def _bound(
     prior, annotations = with_truth_prior(annotations, truth_prior, classifier)
     model = Model(find_story(story), hyperparameters if prior is None else hyperparameters | {"truth_prior": prior})
     data = jax.tree.map(jnp.asarray, with_evidence(annotations, gold, evidence).replace(gold=None))
-    jax.eval_shape(lambda: parameter_sites(model, data) and None)  # a story that cannot be run says so at once
+    traced(lambda: parameter_sites(model, data))  # a story that cannot be run says so at once
     check_rows(model, data)
     return model, data

@@ -14,7 +14,7 @@ from functools import partial, update_wrapper, wraps
 from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import jax
 import numpy as np
@@ -48,6 +48,7 @@ SOME = 2**23  # and to be compiled sooner
 FEWEST = 64
 """Programs that are kept whatever the number of maps: if so few are not the cause, another library's programs are."""
 _lock = RLock()
+T = TypeVar("T")
 DEFAULT = "threefry2x32"  # JAX's generator, unless a user has chosen another
 REPEATED = {DEFAULT: 1, FAST: 2}  # how often a key of a generator has the seed in it
 
@@ -181,6 +182,13 @@ def compiled(
     if function is None:
         return partial(compiled, static=static, once=once, times=times, **options)
     return Compiled(function, static, once=once, times=times, **options)
+
+
+def traced(look: Callable[..., T], *given: Any) -> T:
+    """What ``look`` returns where nothing is computed: arrays have no values, here and in it."""
+    found: list[T] = []
+    jax.eval_shape(lambda *given: found.append(look(*given)), *given)
+    return found[0]
 
 
 def _in_full(function: Callable) -> Callable:

@@ -26,7 +26,7 @@ from .enumerated import Parameters, Site, density, is_latent, run_enumerated, si
 from .model import Model
 from .padded_sites import Dims, dirichlet_of, is_table
 from .prior import quick_rows
-from .programs import compiled
+from .programs import compiled, traced
 from .ready_programs import known
 
 MEDIAN_OF = 15  # draws, for a start near the prior's median
@@ -124,9 +124,8 @@ def _names(structure: Any, shapes: tuple[jax.ShapeDtypeStruct, ...]) -> Paramete
 
 
 def _traced_names(model: Model, annotations: Annotations) -> ParameterNames:
-    spec: list[ParameterSpec] = []
-    jax.eval_shape(lambda *given: spec.append(parameter_spec(*given)), model, annotations)
-    return ParameterNames(spec[0].dims, frozenset(spec[0].without_posterior), frozenset(spec[0].tables))
+    spec = traced(parameter_spec, model, annotations)
+    return ParameterNames(spec.dims, frozenset(spec.without_posterior), frozenset(spec.tables))
 
 
 def parameter_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str, ...]]:
@@ -142,9 +141,8 @@ def fitting_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str,
             else in results, or a deterministic site follows from the truth.
     """
     sizes = {"worker": annotations.n_workers, "class": annotations.n_classes}
-    dims: dict[str, tuple[str, ...]] = {}
 
-    def look() -> None:
+    def look() -> dict[str, tuple[str, ...]]:
         sampled: list[str] = []  # by the story; a plate of the same name takes the site's place in a trace
 
         def value(site: Site) -> Array | None:
@@ -165,10 +163,9 @@ def fitting_dims(model: Model, annotations: Annotations) -> dict[str, tuple[str,
         _check_names(named.union(sampled), {name for name, site in sites.items() if site["type"] == "plate"})
         for name in sorted(named):
             _check_plates(sites[name], sizes)
-        dims.update(spec.dims)
+        return spec.dims
 
-    jax.eval_shape(look)
-    return dims
+    return traced(look)
 
 
 def _check_names(of_sites: set[str], of_plates: set[str]) -> None:
@@ -234,11 +231,10 @@ def check_rows(model: Model, annotations: Annotations) -> None:
     names = [] if seen.worker is None else [f"worker {seen.workers[int(seen.worker[a])]!r}"]
     names += [f"task {seen.tasks[int(seen.task[a])]!r}", f"true class {seen.classes[int(k)]!r}"]
     shown = ", ".join(f"{value:.3g}" for value in probs[a, k, :5]) + (", …" if probs.shape[-1] > 5 else "")
-    kinds: list[type] = []
-    jax.eval_shape(lambda: kinds.append(type(_emission(bare, data))))
+    kind = traced(lambda: type(_emission(bare, data)))
     story = getattr(model.story, "__name__", repr(model.story))
     raise StoryError(
-        f"{kinds[0].__name__} in the story {story!r} has rows that are no probabilities: at parameters drawn from the "
+        f"{kind.__name__} in the story {story!r} has rows that are no probabilities: at parameters drawn from the "
         f"prior the row of {', '.join(names)} is [{shown}], with sum {probs[a, k].sum():.4g}; {ACCEPTED}"
     )
 
@@ -298,15 +294,9 @@ def site_roles(model: Model, annotations: Annotations) -> dict[str, str]:
     Returns:
         by site its :data:`~crowdppl.models.parts.derived.Role`; sites that have none are left out.
     """
-    roles: dict[str, str] = {}
-
-    def look() -> None:
-        sites, _ = run_enumerated(model, annotations, placeholder)
-        given = {name: site.get("infer", {}).get("role") for name, site in sites.items()}
-        roles.update({name: role for name, role in given.items() if role is not None})
-
-    jax.eval_shape(look)
-    return roles
+    sites, _ = traced(lambda: run_enumerated(model, annotations, placeholder))
+    given = {name: site.get("infer", {}).get("role") for name, site in sites.items()}
+    return {name: role for name, role in given.items() if role is not None}
 
 
 def derived(model: Model, parameters: Parameters, annotations: Annotations) -> tuple[Parameters, Dims]:

@@ -26,7 +26,7 @@ from ...models import Emission
 from ...models.parts.whole_sums import collected, given
 from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
-from ..densities.programs import compiled
+from ..densities.programs import compiled, traced
 from ..densities.sites import Dims, derived
 from ..engines.progress import progress_bar
 from ..sources.on_disk import Files
@@ -65,8 +65,7 @@ def _for_labels(files: Files, draws: Mapping[str, Any]) -> Parameters:
 def label_sums(model: Model, files: Files, draws: Mapping[str, Any]) -> LabelSums:
     """The sums over all tasks: one pass over the data."""
     few = _for_labels(files, draws)
-    shapes = jax.eval_shape(_label_sums, model, files.like, few)
-    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    zeros = jax.tree.map(jnp.zeros_like, jax.eval_shape(_label_sums, model, files.like, few))
     return _added(files, _label_sums, model, few, zeros)
 
 
@@ -147,24 +146,22 @@ def label_rows(
 def confusions(model: Model, files: Files, draws: Mapping[str, Any]) -> np.ndarray:
     """Each worker's confusion matrix in some of the draws, ``(S, J, K, L)``: a pass where they are means over tasks."""
     few, like = some_of(draws), files.like
-    zeros, weights = jax.eval_shape(_confusions, model, like, few)
+    shapes = jax.eval_shape(_confusions, model, like, few)
     if _averages_over_tasks(model, like, _first(few)):
-        totals = (jnp.zeros(zeros.shape, zeros.dtype), jnp.zeros(weights.shape, weights.dtype))
-        total, weight = _added(files, _confusions, model, few, totals)
+        total, weight = _added(files, _confusions, model, few, jax.tree.map(jnp.zeros_like, shapes))
         return np.asarray(total / jnp.maximum(weight, 1.0)[:, None, None])
-    size = int(np.prod(zeros.shape[1:]))
+    size = int(np.prod(shapes[0].shape[1:]))
     return np.asarray(_plain_confusions(model, like, some_of(draws, max(int(NUMBERS // max(size, 1)), FEW))))
 
 
 def derived_means(model: Model, files: Files, draws: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], Dims]:
     """Means of the derived quantities but those by task or row, and their dimensions; a pass where they need sums."""
     few, like = some_of(draws), files.like
-    dims: Dims = {}
-    jax.eval_shape(lambda: dims.update(derived(model, _first(few), like)[1]))
+    dims: Dims = traced(lambda: derived(model, _first(few), like)[1])
     names = tuple(name for name, found in dims.items() if not NO_DIMS & set(found))
     if not names:
         return {}, dims
-    totals = [jnp.zeros(x.shape, x.dtype) for x in jax.eval_shape(_derived_sums, model, like, few)]
+    totals = jax.tree.map(jnp.zeros_like, jax.eval_shape(_derived_sums, model, like, few))
     if totals:
         totals = _added(files, _derived_sums, model, few, totals)
     values = _derived(model, like, few, totals, names=names)
@@ -244,12 +241,5 @@ def _confusions(model: Model, batch: Batch, draws: Parameters) -> tuple[Array, A
 
 def _averages_over_tasks(model: Model, batch: Batch, parameters: Parameters) -> bool:
     """Return whether a worker's confusion matrix is the mean over the tasks that the worker annotated."""
-    found: list[bool] = []
-
-    def look() -> None:
-        emission = density(model, parameters, batch).likelihood.emission
-        inner = getattr(emission, "emission", emission)
-        found.append(type(inner).confusions is Emission.confusions)
-
-    jax.eval_shape(look)
-    return found[0]
+    emission: Any = traced(lambda: density(model, parameters, batch).likelihood.emission)
+    return type(getattr(emission, "emission", emission)).confusions is Emission.confusions

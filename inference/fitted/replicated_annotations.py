@@ -16,7 +16,7 @@ from ...data.arrays import counts
 from ...models.parts.kernels import FAST
 from ..densities.enumerated import Density, Parameters
 from ..densities.prior import log_prior_by_site, prior_draws
-from ..densities.programs import compiled, keys_of
+from ..densities.programs import compiled, keys_of, traced
 from .fitted import Fitted
 from .named_draws import NamedArrays, parameter_arrays
 from .pointwise import rounds, row_scores
@@ -87,10 +87,7 @@ def predicted(fitted: Fitted, unit: Unit, *, seed: int = 0) -> np.ndarray:
 
 def independent(fitted: Fitted) -> bool:
     """Return whether a task's annotations are independent given its class."""
-    first = fitted.first_draw
-    found: list[bool] = []
-    jax.eval_shape(lambda: found.append(fitted.with_data(fitted.data).at(first).likelihood.emission.independent))
-    return found[0]
+    return traced(lambda: fitted.with_data(fitted.data).at(fitted.first_draw).likelihood.emission.independent)
 
 
 def log_prior(fitted: Fitted) -> NamedArrays:

@@ -50,4 +50,4 @@ def parameter_shapes(model: Model, like: Annotations) -> Parameters:
 
 
 def _no_totals(model: Model, like: Annotations, key: Array) -> list[Array]:
-    return [jnp.zeros(total.shape, total.dtype) for total in jax.eval_shape(start_sums, model, like, key)]
+    return list(map(jnp.zeros_like, jax.eval_shape(start_sums, model, like, key)))

@@ -8,7 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from ...data import AnnotationError, Annotations
@@ -18,6 +17,7 @@ from ...models.parts.classifier import PREFIX
 from ...models.parts.general import split_parts
 from ...models.parts.truth_prior import ClassPrior, truth_prior_from_json
 from ..densities.model import Model
+from ..densities.programs import traced
 from ..densities.sites import parameter_sites
 from ..engines.finding import Finding
 from ..engines.outcome import Outcome
@@ -197,11 +197,8 @@ def _check_parameters(
 ) -> None:
     """Refuse a story that has other parameters than those that were saved, or of other sizes."""
     name, data = model.story.__name__, annotations.replace(gold=None, seconds=None, when=None)
-    shapes: dict[str, tuple[int, ...]] = {}
     try:
-        jax.eval_shape(
-            lambda: shapes.update({n: np.shape(site["value"]) for n, site in parameter_sites(model, data).items()})
-        )
+        shapes = traced(lambda: {n: np.shape(site["value"]) for n, site in parameter_sites(model, data).items()})
     except (StoryError, TypeError, ValueError, MemoryError, ArithmeticError, KeyError, AttributeError) as error:
         raise StorageError(f"{folder}: the story {name} cannot be told with what the files have: {error}") from error
     lacking, other = sorted(set(saved) - set(shapes)), sorted(set(shapes) - set(saved))

@@ -24,8 +24,8 @@ from jax import Array
 from numpyro.distributions import biject_to
 
 from ...data import Annotations, Ids
-from ...data.arrays import longer
-from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, padded, unread
+from ...data.arrays import BY_ROW, BY_TASK, changed, longer
+from ...data.padding import MOST_ROWS, PaddedAnnotations, anonymous, numbered, padded, unread
 from ...data.some_tasks import some_tasks, tasks_alike
 from ...models import Story, StoryError
 from ...models.parts.abstaining import with_category_counts
@@ -272,44 +272,28 @@ def _pieces(annotations: Annotations) -> tuple[Annotations, Annotations]:
         n_real, once = int(annotations.n_real[0]), annotations.once
     n_tasks = min(TASKS, n_real)
     rows = np.flatnonzero(np.asarray(annotations.task) < n_tasks)[:ROWS]
-
-    def some(value: Any, chosen: Any) -> np.ndarray | None:
-        return None if value is None else np.asarray(value)[chosen]
-
-    workers, worker = None, some(annotations.worker, rows)
-    if worker is not None:
-        workers, worker = np.unique(worker, return_inverse=True)
-        worker = worker.astype(np.int32)
-    by_task = {
-        name: some(getattr(annotations, name), slice(n_tasks))
-        for name in ("features", "evidence", "prior", "sides", "model_scores", "question")
+    given: dict[str, Any] = {
+        **dict.fromkeys((*BY_ROW, *BY_TASK, "worker_features")),
+        **changed(annotations, BY_ROW, lambda values: np.asarray(values)[rows]),
+        **changed(annotations, BY_TASK, lambda values: np.asarray(values)[:n_tasks]),
+        **changed(annotations, ("model_reference", "item_features"), np.asarray),
+        **numbered(annotations),
+        **dict.fromkeys(("gold", "seconds", "when", *["count"] * once)),
     }
+    workers = np.zeros(0, int)
+    if given["worker"] is not None:
+        workers, worker = np.unique(given["worker"], return_inverse=True)
+        given["worker"] = worker.astype(np.int32)
+        given |= changed(annotations, ("worker_features",), lambda values: np.asarray(values)[workers])
     own = Annotations(
         task=np.asarray(annotations.task)[rows],
-        worker=worker,
-        label=some(annotations.label, rows),
-        count=None if once else some(annotations.count, rows),
-        gold=None,
-        features=by_task["features"],
-        worker_features=some(annotations.worker_features, workers),
         tasks=Ids.range(n_tasks),
-        workers=Ids.range(0 if workers is None else len(workers)),
+        workers=Ids.range(len(workers)),
         classes=Ids.range(annotations.n_classes),
-        abstentions=Ids(range(annotations.n_classes, annotations.n_categories)),
         informative=annotations.informative,
         scored=annotations.scored,
-        model_reference=some(annotations.model_reference, slice(None)),
-        models=Ids.range(len(annotations.models)),
-        evidence=by_task["evidence"],
-        prior=by_task["prior"],
-        sides=by_task["sides"],
-        items=Ids.range(len(annotations.items)),
-        item_features=some(annotations.item_features, slice(None)),
-        mirrored=some(annotations.mirrored, rows),
-        model_scores=by_task["model_scores"],
         kind=annotations.kind,
-        question=by_task["question"],
-        questions=Ids.range(len(annotations.questions)),
+        **given,
     )
     return own, unread(padded(own, spare=1))
 

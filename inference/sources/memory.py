@@ -97,11 +97,9 @@ class InMemory:
         weight = 1.0 if annotations.count is None else annotations.count[row]
         return annotations.replace(
             task=slot,
-            worker=None if annotations.worker is None else annotations.worker[row],
-            label=annotations.label[row],
-            mirrored=None if annotations.mirrored is None else annotations.mirrored[row],
             count=jnp.where(real, weight, 0.0),
             tasks=Ids.range(self._size),
+            **changed(annotations, ("worker", "label", "mirrored"), lambda values: values[row]),
             **changed(annotations, BY_TASK, lambda values: values[chosen]),
         )
 

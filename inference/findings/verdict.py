@@ -31,7 +31,10 @@ from .review import reviewed, tells_of_nobody
 USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker", "one_class_each")
 """Codes of warnings by which the labels are not to be used without gold labels."""
 
-NOTED = (*USELESS, "class_of_none", "items_apart", "perhaps_copies", "names_alike", "changed", "agreement_changed")
+NOTED = (
+    *(*USELESS, "class_of_none", "items_apart", "perhaps_copies", "names_alike", "changed", "agreement_changed"),
+    "three_workers",
+)
 """Codes of findings that ask for care as notes, too."""
 
 DECIDE = (("copies", "warning"), ("perhaps_copies", "note"), ("perhaps_copies", "warning"))

@@ -99,6 +99,30 @@ def test_a_crowd_of_pairs_leaves_prevalence_and_errors_open():
     assert not found_of_crowd(*crowd([0.8] * 8, per_task=3))
 
 
+def test_three_workers_of_two_classes_explain_any_agreement_and_four_or_three_classes_do_not():
+    annotations, posterior = crowd([0.8] * 3)
+    assert found_of_crowd(annotations, posterior)["three_workers"].severity == "note"
+    assert not found_of_crowd(*crowd([0.8] * 4))
+    known = annotations.replace(evidence=np.where(posterior > 0.5, 0.0, -np.inf))
+    assert "three_workers" not in found_of_crowd(known, posterior)
+    three = cp.simulate("one_coin", n_tasks=100, n_workers=3, n_classes=3, seed=0)[0].without_gold()
+    assert "three_workers" not in found_of_crowd(three, three.votes() / 3)
+
+
+def test_what_three_workers_of_two_classes_give_is_explained_though_tasks_mislead_two_of_them():
+    rng = np.random.default_rng(0)
+    truth, misleads = rng.random(4_000) < 0.4, rng.random(4_000) < 0.2
+    wrong = [misleads | (rng.random(4_000) < 0.15), misleads | (rng.random(4_000) < 0.15), rng.random(4_000) < 0.2]
+    frame = pd.DataFrame({f"w{j}": (truth ^ errs).astype(int) for j, errs in enumerate(wrong)})
+    fit = cp.fit("dawid_skene", cp.Annotations.from_matrix(frame), progress=False)
+    prevalence, tables = (np.asarray(fit.parameters[name]) for name in ("prevalence", "confusion"))
+    explained = np.einsum("k,ka,kb,kc->abc", prevalence, *tables)
+    given = np.bincount(frame.to_numpy() @ [4, 2, 1], minlength=8).reshape(2, 2, 2) / len(frame)
+    np.testing.assert_allclose(explained, given, atol=5e-3)
+    assert fit.posterior.max(1).mean() > ((fit.posterior[:, 1] > 0.5) == truth).mean() + 0.1
+    assert "three_workers" in {finding.code for finding in fit.findings}
+
+
 def test_nobody_disagrees_and_nobody_meets():
     assert found_of_crowd(*crowd([1.0, 1.0, 1.0]))["nobody_disagrees"].values == {"tasks": 300}
     assert "nobody_meets" in found_of_crowd(*crowd([0.8, 0.8, 0.8], per_task=1))

@@ -163,10 +163,12 @@ def test_workers_with_few_annotations_are_constant_together():
 
 def test_a_lost_class_is_said_of_any_labels_and_not_where_nobody_agrees_on_it():
     annotations = drawn("plain", 0)
-    without = np.tile([0.6, 0.4, 0.0], (annotations.n_tasks, 1))
+    without = np.resize([[0.6, 0.4, 0.0], [0.4, 0.6, 0.0]], (annotations.n_tasks, 3))
     (finding,) = [one for code, one in found_of_crowd(annotations, without).items() if code == "lost_class"]
     assert finding.values["class"] == "2"
     assert finding.values["z"] == pytest.approx(agreement(annotations).z_by_class[2])
+    shared = np.resize([[0.5, 0.3, 0.2], [0.3, 0.5, 0.2]], without.shape)  # as where votes have a share in the labels
+    assert finding.values | {"tasks": 0} == found_of_crowd(annotations, shared)["lost_class"].values
     shuffled = annotations.replace(label=np.random.default_rng(0).permutation(annotations.label))
     assert "lost_class" not in found_of_crowd(shuffled, without)
 

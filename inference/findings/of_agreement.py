@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterator
 
 import numpy as np
 
+from ...data import Annotations
 from ...data.description import count_text
 from ...data.gold import TIE
 from ...data.id_text import listing
@@ -12,7 +13,7 @@ from ...models.parts.shared_error import families_of
 from ..fitted.beyond_chance import agreement, by_chance, parties
 from ..fitted.by_rule import ByRule
 from ..fitted.dependence import excess_agreement
-from ..fitted.error_families import BY_FAMILY
+from ..fitted.error_families import BY_FAMILY, error_families
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
 from .constant_workers import MUCH
@@ -22,7 +23,7 @@ from .facts import listed
 from .of_crowd import HELP, by_auto, crowd_of, open_question
 from .of_time import changed_agreement
 from .other_reading import gain_of_shared_errors
-from .register import Labels, Said, check
+from .register import Labels, Said, check, once
 
 BY_CHANCE, CLEARLY = 2.0, 3.0  # standard deviations from which agreement is beyond chance, and clearly so
 NO_MORE = 0.1  # correlation of two workers that is ruled out, by its upper limit of two standard deviations
@@ -33,6 +34,7 @@ CORRELATED = 0.04  # and its share, near the correlation of two workers' errors
 PERHAPS = 1.5  # standard deviations of it, from which shared errors are tried
 BETTER = 3.0  # nats by which they raise the log-posterior where some tasks mislead workers
 CONTRADICTED = 0.1  # share of tasks on which most of two families say different classes, from which it is a warning
+CLEARLY_APART = 20.0  # nats by which two families have to be better than one where labels do not know of them
 PARTS = ("shared_error", "task_difficulty")  # by which a story allows for it
 
 
@@ -209,28 +211,38 @@ def overconfident(of: Labels) -> Iterator[Said]:
     )
 
 
-@check("families", "crowd", needs={"average", "workers"})
-def families(of: Posterior) -> Iterator[Said]:
+@check("families", "crowd", needs={"workers"})
+def families(of: Labels) -> Iterator[Said]:
     """Families of workers who err together, found by their agreement, and how often two contradict each other.
 
-    It is said where the story that knows them decides the average (:mod:`.error_families`): which of two families is
-    right where they contradict each other is told by little more than how much each agrees within itself.
+    It is said where the story that knows them decides an average (:mod:`.error_families`): which of two families is
+    right where they contradict each other is told by little more than how much each agrees within itself. Of other
+    labels, which follow the larger family, it is said where two families are clearer by :data:`CLEARLY_APART`, as of
+    eight judges of whom five rate another quality, too, and of no healthy crowd of those in the tests.
     """
-    if (crowd := crowd_of(of)) is None or crowd.knows_names or of.weights.get(BY_FAMILY, 0.0) <= PROBABLE:
+    if (crowd := crowd_of(of)) is None or crowd.knows_names:
         return
-    fitted = of.members[BY_FAMILY]
-    given = fitted.annotations.of_classes()
-    names = families_of(fitted.model.hyperparameters, given.workers)
+    given, names, decides = crowd.given, dict[Hashable, Hashable](), False
+    if isinstance(of, Posterior) and of.weights.get(BY_FAMILY, 0.0) > PROBABLE:
+        fitted, decides = of.members[BY_FAMILY], True
+        given = fitted.annotations.of_classes()
+        names = families_of(fitted.model.hyperparameters, given.workers)
+    elif not _knows_families(of) and not copying_groups(given):
+        names.update(_clear_families(of.annotations) or {})
+    if not names:
+        return
     worker, members = np.asarray(given.worker), dict[Hashable, list[int]]()
     for j in np.unique(worker).tolist():
         members.setdefault(names[given.workers[j]], []).append(j)
     groups = sorted((group for group in members.values() if len(group) > 1), key=len, reverse=True)
-    if not groups:
-        return
+    if len(groups) < (1 if decides else 2):
+        return  # some who are abler than each of the others look like a family
     others = [j for group in members.values() if len(group) == 1 for j in group]
     votes = np.stack([given.rows(np.isin(worker, group)).votes() for group in [*groups, others][:2]])
     is_most = votes == votes.max(-1, keepdims=True)
     share = float((~is_most.all(0).any(-1)).sum() / max(votes.any(-1).all(0).sum(), 1))
+    if not decides and (share < CONTRADICTED or not all(_agree(given, worker, group) for group in groups[:2])):
+        return  # among many who guess some agree by chance
     workers = [[given.workers[j] for j in group] for group in groups]
     several = ("families", "between them", "the two largest")
     within, than, who = several if len(groups) > 1 else ("a family", "with the others", "both")
@@ -241,6 +253,22 @@ def families(of: Posterior) -> Iterator[Said]:
         families=workers,
         contradicted=share,
     )._replace(severity="warning" if share >= CONTRADICTED else "note")
+
+
+def _knows_families(of: Labels) -> bool:
+    """Return whether the labels are of a story with families of workers."""
+    return isinstance(of, Fitted) and "worker_families" in of.model.hyperparameters
+
+
+def _agree(given: Annotations, worker: np.ndarray, group: list[int]) -> bool:
+    """Return whether the workers of a family agree with each other beyond chance, as those of two parties do."""
+    return agreement(given.rows(np.isin(worker, group))).z > -CONTRADICT
+
+
+@once
+def _clear_families(annotations: Annotations) -> dict[Hashable, str] | None:
+    """Return the families that are clear whatever the labels."""
+    return error_families(annotations, CLEARLY_APART)
 
 
 @check("constant_workers", "crowd", needs={"workers"})

@@ -255,7 +255,7 @@ def three_workers(of: Labels) -> Iterator[Said]:
     crowd, annotations = crowd_of(of), of.annotations
     if crowd is None or crowd.knows_names or annotations.sides is not None or len(annotations.questions):
         return
-    n_workers = len(np.unique(crowd.given.worker))
+    n_workers = len(np.unique(np.asarray(crowd.given.worker)))
     if n_workers == 3 and annotations.n_classes == 2 and not annotations.abstains:
         yield open_question(
             "whether workers share errors: of two classes, three workers who err independently explain any agreement, "

@@ -46,12 +46,15 @@ CELLS = 2e7  # of tasks, families and pairs of classes at the most
 ROWS = 2e5  # annotations that are looked at; of more a sample of the tasks
 
 
-def error_families(annotations: Annotations) -> dict[Hashable, str] | None:
+def error_families(annotations: Annotations, clear: float = CLEAR) -> dict[Hashable, str] | None:
     """Return the family of each worker, by name; None where one mean of all pairs or abilities explain it as well.
 
     None also where it cannot be told: of unnamed workers, more than :data:`WORKERS` of them, fewer than twenty tasks,
     comparisons, levels of another truth, and workers who are pairs with a question; and where a fit would be larger
     than :data:`CELLS`. Workers are of one family on all questions.
+
+    Args:
+        clear: nats by which the families have to be better than one.
     """
     if not annotations.named or annotations.scored or annotations.sides is not None:
         return None
@@ -68,7 +71,7 @@ def error_families(annotations: Annotations) -> dict[Hashable, str] | None:
     one, *cuts = _cuts(excess)
     score = [_evidence(cut, excess, precision) + _log_prior(cut) for cut in (one, *cuts)]
     best = (one, *cuts)[int(np.argmax(score))]
-    if max(score) < score[0] + CLEAR or annotations.n_tasks * (max(best) + 1) * annotations.n_classes**2 > CELLS:
+    if max(score) < score[0] + clear or annotations.n_tasks * (max(best) + 1) * annotations.n_classes**2 > CELLS:
         return None
     if _explained(best, excess, precision) <= _explained(one, excess, precision):
         return None

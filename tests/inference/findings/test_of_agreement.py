@@ -173,6 +173,39 @@ def test_a_lost_class_is_said_of_any_labels_and_not_where_nobody_agrees_on_it():
     assert "lost_class" not in found_of_crowd(shuffled, without)
 
 
+def two_qualities(seed, share):
+    """Eight judges in five levels, five of whom rate another quality than the others for a share of its variance."""
+    rng = np.random.default_rng(seed)
+    quality, other = rng.normal(size=(2, 250))
+    rated = np.where(np.arange(8) < 5, share, 0.0)
+    score = np.sqrt(1 - rated**2) * quality[:, None] + rated * other[:, None] + rng.normal(0, 0.4, (250, 8))
+    levels = np.digitize(score, [-1.2, -0.4, 0.4, 1.2])
+    return cp.Annotations.from_matrix(np.where(rng.random((250, 8)) < 0.6, levels, -1), ordered=True)
+
+
+def test_families_who_rate_different_qualities_are_said_of_any_labels_and_none_of_healthy_crowds():
+    for seed in range(4):
+        finding = by_votes(two_qualities(seed, 0.8))["families"]
+        assert sorted(map(sorted, finding.values["families"])) == [[0, 1, 2, 3, 4], [5, 6, 7]]
+        assert finding.values["contradicted"] > 0.2
+        assert "families" not in by_votes(two_qualities(seed, 0.0))
+    assert not [shape for shape in HEALTHY for seed in range(3) if "families" in by_votes(drawn(shape, seed))]
+    rng = np.random.default_rng(0)
+    truth, right = rng.integers(3, size=300), np.where(np.arange(12) < 6, 0.95, 1 / 3)
+    given = np.where(rng.random((300, 12)) < right, truth[:, None], rng.integers(3, size=(300, 12)))
+    guessing = cp.Annotations.from_matrix(np.where(rng.random((300, 12)) < 0.4, given, -1))
+    assert "families" not in by_votes(guessing)  # of whom two agree by chance
+
+
+def test_families_that_the_story_knows_are_not_said():
+    annotations = two_qualities(0, 0.8)
+    names = {worker: "first" if worker < 5 else "second" for worker in annotations.workers}
+    options = {"max_iterations": 5, "sweeps": 0, "progress": False}
+    fit = cp.fit("dawid_skene", annotations, **options)
+    knowing = cp.fit("dawid_skene", annotations, shared_error=True, worker_families=names, **options)
+    assert [bool(findings_of(each, "families")) for each in (fit, knowing)] == [True, False]
+
+
 @NEEDS_DATA
 @pytest.mark.parametrize("name", REAL)
 def test_real_crowds_agree_on_every_class_that_the_votes_give_some_tasks(name):

@@ -58,6 +58,8 @@ def error_families(annotations: Annotations, clear: float = CLEAR) -> dict[Hasha
     """
     if not annotations.named or annotations.scored or annotations.sides is not None:
         return None
+    if annotations.n_tasks * 2 * annotations.n_classes**2 > CELLS:  # of two families, the fewest
+        return None
     if isinstance(annotations.workers, Units):
         return None
     given = annotations.of_classes()
@@ -115,19 +117,25 @@ def _of_a_question(
     task: np.ndarray, worker: np.ndarray, label: np.ndarray, rows: np.ndarray, posterior: np.ndarray
 ) -> np.ndarray:
     """Return what :func:`pair_excess` does, ``(3, J, J)``, of the annotations whose workers have these shares."""
+    from scipy.sparse import csr_array
+
     of_these, task = np.unique(task, return_inverse=True)
-    n_tasks, n_workers, n_classes = len(of_these), *rows.shape[:2]
-    is_given = np.zeros((n_tasks, n_workers))
-    is_given[task, worker] = 1.0
+    n_workers, n_classes = rows.shape[:2]
+    cells = (n_workers, n_classes, n_workers, n_classes)
+    given = csr_array((np.ones(len(task)), (task, worker * n_classes + label)), (len(of_these), n_workers * n_classes))
     excess, variance, most = found = np.zeros((3, n_workers, n_workers))
     for k in range(n_classes):
         share, weight = rows[:, k], np.asarray(posterior, float)[of_these, k]
-        beyond = np.zeros((n_tasks, n_workers, n_classes))
-        beyond[task, worker] = np.eye(n_classes)[label] - share[worker]
-        excess += sum((of_class.T * weight) @ of_class for of_class in np.moveaxis(beyond, -1, 0))
-        n = (is_given.T * weight) @ is_given
+        both = (given.T @ (given * weight[:, None])).tocoo()
+        one, said, other, other_said = np.unravel_index(both.row.astype(np.int64) * both.shape[1] + both.col, cells)
+
+        def sums(values: np.ndarray, pair: np.ndarray = one * n_workers + other) -> np.ndarray:
+            return np.bincount(pair, values, n_workers**2).reshape(n_workers, n_workers)
+
+        n, expected = sums(both.data), sums(both.data * share[one, other_said])
+        excess += sums(both.data * (said == other_said)) - expected - expected.T + n * (share @ share.T)
         covariance = np.einsum("jx,xy->jxy", share, np.eye(n_classes)) - np.einsum("jx,jy->jxy", share, share)
-        variance += n * np.einsum("jxy,iyx->ji", covariance, covariance)
+        variance += n * (covariance.reshape(n_workers, -1) @ covariance.reshape(n_workers, -1).T)
         spread = np.sqrt(np.maximum(1 - (share**2).sum(-1), 0.0))
         most += n * np.outer(spread, spread)
     return found

@@ -1,12 +1,14 @@
 """Families of workers who err together: found where there are some, and what auto makes of them."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import crowdppl as cp
 from crowdppl.data.errors import AnnotationWarning
-from crowdppl.inference.fitted.dependence import excess_agreement
+from crowdppl.inference.fitted.dependence import excess_agreement, given_labels
 from crowdppl.inference.fitted.error_families import (
     BY_FAMILY,
     _abilities,
@@ -69,6 +71,23 @@ def test_the_excess_of_all_pairs_together_is_that_of_the_crowd(make):
     pairs = np.triu_indices(6, 1)
     excess, variance, most = (of_pairs[pairs].sum() for of_pairs in pair_excess(data, posterior))
     np.testing.assert_allclose((excess / most, np.sqrt(variance) / most), excess_agreement(data, posterior), rtol=1e-5)
+
+
+def test_the_excess_of_a_pair_is_the_sum_over_the_tasks_of_both():
+    data = judges(1, n_tasks=20, n_classes=3).without_gold()
+    data = data.rows(np.random.default_rng(0).random(data.n_rows) < 0.7)
+    posterior = shares_of_votes(data)
+    task, worker, label, rows = given_labels(data, posterior, 1e9)
+    excess, variance, most = np.zeros((3, 6, 6))
+    for a, b in itertools.product(range(len(task)), repeat=2):
+        for k in range(3) if task[a] == task[b] else ():
+            one, other, weight = rows[worker[a], k], rows[worker[b], k], posterior[task[a], k]
+            beyond = [np.eye(3)[label[a]] - one, np.eye(3)[label[b]] - other]
+            of_both = (np.diag(one) - np.outer(one, one)) * (np.diag(other) - np.outer(other, other))
+            excess[worker[a], worker[b]] += weight * beyond[0] @ beyond[1]
+            variance[worker[a], worker[b]] += weight * of_both.sum()
+            most[worker[a], worker[b]] += weight * np.sqrt((1 - one @ one) * (1 - other @ other))
+    np.testing.assert_allclose(pair_excess(data, posterior), [excess, variance, most], rtol=1e-6, atol=1e-9)
 
 
 def test_what_a_partition_explains_is_the_mean_of_the_likelihood_over_what_pairs_may_have_in_common():

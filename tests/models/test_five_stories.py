@@ -10,7 +10,7 @@ from conftest import random_annotations
 from whole_density import density
 
 import crowdppl as cp
-from crowdppl import Classifier, StoryError
+from crowdppl import Classifier, StoryError, UnknownNameError
 from crowdppl.inference.densities.model import Model
 from crowdppl.inference.densities.sites import derived
 from crowdppl.models import STORIES, Correct
@@ -226,13 +226,17 @@ def test_reported_groups_are_what_their_tables_are(featured):
     [
         ({"groups": 0}, "groups=0: a whole number from 1"),
         ({"groups": 15}, "groups=15: there are 14 rows of annotations"),
-        ({"membership": "workers"}, r"membership='workers': one of \['answer', 'worker'\]"),
         ({"gated": True, "membership": "worker"}, "needs membership='answer'"),
     ],
 )
 def test_groups_that_cannot_be_are_refused(featured, options, message):
     with pytest.raises(StoryError, match=message):
         cp.fit("annotator_groups", featured, progress=False, **options)
+
+
+def test_a_membership_that_there_is_not_is_refused_with_the_one_that_was_meant(tiny):
+    with pytest.raises(UnknownNameError, match="unknown membership 'workers'; did you mean 'worker'"):
+        cp.fit("annotator_groups", tiny, progress=False, membership="workers")
 
 
 def test_gates_without_features_are_refused(tiny):

@@ -185,7 +185,7 @@ def compiled(
 
 
 def traced(look: Callable[..., T], *given: Any) -> T:
-    """What ``look`` returns where nothing is computed: arrays have no values, here and in it."""
+    """Return the result of ``look`` with nothing computed: arrays have no values, here and in it."""
     found: list[T] = []
     jax.eval_shape(lambda *given: found.append(look(*given)), *given)
     return found[0]

@@ -247,10 +247,10 @@ def few_workers_a_task(of: Labels) -> Iterator[Said]:
 
 @check("three_workers", "crowd", needs={"workers"})
 def three_workers(of: Labels) -> Iterator[Said]:
-    """Three workers and two classes, whose shared errors no agreement can show, as a note.
+    """Three workers and two classes, whose shared errors their agreement hardly shows, as a note.
 
     The joint shares of their annotations are seven free numbers, as many as prevalence and confusion matrices have, so
-    that independent errors explain whatever the workers agree on (Walter & Irwig 1988).
+    that independent errors explain nearly whatever the workers agree on (Walter & Irwig 1988).
     """
     crowd, annotations = crowd_of(of), of.annotations
     if crowd is None or crowd.knows_names or annotations.sides is not None or len(annotations.questions):
@@ -258,8 +258,8 @@ def three_workers(of: Labels) -> Iterator[Said]:
     n_workers = len(np.unique(np.asarray(crowd.given.worker)))
     if n_workers == 3 and annotations.n_classes == 2 and not annotations.abstains:
         yield open_question(
-            "whether workers share errors: of two classes, three workers who err independently explain any agreement, "
-            "so that tasks which mislead two of them go unseen",
+            "whether workers share errors: of two classes, three workers who err independently explain nearly any "
+            "agreement, so that tasks which mislead two of them go unseen",
         )._replace(severity="note")
 
 

@@ -29,11 +29,11 @@ def lost_class(of: Any) -> Iterator[Said]:
 
     Where annotations are in memory and their workers are named, a class is lost to which the majority vote gives five
     tasks or more, on which workers agree by more than three standard deviations (:mod:`.beyond_chance`), and of which
-    the labels have less than a tenth of these tasks, by their probabilities or as the most probable class: an average
-    with the votes leaves each class a share that decides no task. Of workers who give one class each
-    (:func:`.is_one_sided`) no agreement is known, and the vote says enough. Else, by sums over all tasks, one that a
-    quarter of the annotations give. Data so small that the class would have fewer than five tasks say nothing. Warned
-    are none of 120 healthy crowds (``benchmarks/findings.py``).
+    the labels have less than a tenth of these tasks, by their probabilities or as the most probable class, of which
+    equal ones share a task: an average with the votes leaves each class a share that decides no task. Of workers who
+    give one class each (:func:`.is_one_sided`) no agreement is known, and the vote says enough. Else, by sums over all
+    tasks, one that a quarter of the annotations give. Data so small that the class would have fewer than five tasks say
+    nothing. Warned are none of 120 healthy crowds (``benchmarks/findings.py``).
     """
     if NEEDS["workers"](of):
         yield from _of_agreement(of)
@@ -43,7 +43,7 @@ def lost_class(of: Any) -> Iterator[Said]:
 
 def _of_agreement(of: Any) -> Iterator[Said]:
     found, posterior = agreement(of.annotations), np.asarray(of.posterior, float)
-    tasks = np.minimum(posterior.sum(0), np.bincount(posterior.argmax(1), minlength=posterior.shape[1]))
+    tasks = np.minimum(posterior.sum(0), of.annotations.kind.majority(posterior).sum(0))
     classes, votes, z = list(of.annotations.classes), found.votes, found.z_by_class
     if one_sided := is_one_sided(of.annotations):
         given = of.annotations.votes()

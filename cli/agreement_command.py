@@ -13,7 +13,7 @@ from .arguments import check_input, class_names, read_annotations
 from .request import Request, takes_request
 from .terminal import frame_tables, plain_messages, stdout
 
-OF_A_FIT = ("file", "metric", "workers", "interval", "seed", "out")
+OF_A_FIT = ("file", "metric", "workers", "interval", "seed", "out", "overwrite")
 """The parameters that a saved fit takes."""
 
 
@@ -37,10 +37,11 @@ def agreement(
     *,
     request: Request,
     out: Annotated[Path | None, options.out("Write all figures to a new file.", "FILE.csv", None)] = None,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Measure the workers' agreement: alpha, kappa and AC with bootstrap intervals, by class, worker and pair."""
     with plain_messages():
-        check_new_file(out, (".csv",))
+        check_new_file(out, (".csv",), overwrite=overwrite)
         check_input(request, context, OF_A_FIT)
         from rich.text import Text
 

@@ -49,11 +49,12 @@ def estimate(
         options.option("Say how many gold labels it takes until intervals are at most this wide, such as 0.1.", "W"),
     ] = None,
     out: Annotated[Path | None, options.out("Write the table to a new file.", "FILE.csv", None)] = None,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Estimate the accuracy of a fit's labels and the prevalence of the classes from a few gold labels."""
     with plain_messages(str(folder)):
         check_name("value of --method", method, METHODS)
-        check_new_file(out, (".csv",))
+        check_new_file(out, (".csv",), overwrite=overwrite)
         check_file(gold)
         from rich.text import Text
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .. import Fit
 
-OF_A_FIT = ("file", "seed", "quiet", "n", "ask", "ask_all", "per_task", "most_per_worker", "out")
+OF_A_FIT = ("file", "seed", "quiet", "n", "ask", "ask_all", "per_task", "most_per_worker", "out", "overwrite")
 """The parameters that a saved fit takes."""
 WHO = "Who may be asked"
 PAIR = ("left", "right")
@@ -65,6 +65,7 @@ def next_annotations(
         int | None, options.option("How often a worker may be asked, at the most.", "N", min=1, rich_help_panel=WHO)
     ] = None,
     out: Out = None,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Name the tasks to have annotated again, and by whom: where labels are expected to become surest."""
     if most_per_worker is not None and not (ask or ask_all):
@@ -72,7 +73,11 @@ def next_annotations(
             raise AnnotationError(
                 "--most-per-worker limits the workers who may be asked; give --ask WORKER or --ask-all"
             )
-    with _asking(context, request, story, method, ask, ask_all=ask_all, out=out) as (fit, workers, show):
+    with _asking(context, request, story, method, ask, ask_all=ask_all, out=out, overwrite=overwrite) as (
+        fit,
+        workers,
+        show,
+    ):
         from .. import next_annotations as asked
         from ..inference.fitted.item_ranking import parts_of
 
@@ -80,7 +85,7 @@ def next_annotations(
         keys = [name for name in ("task", "question", *PAIR) if name in found]
         show(found, [*keys, "worker"])
         if fit.annotations.sides is not None and parts_of(fit.annotations).any():
-            stdout().print(
+            stdout(quiet=request.quiet).print(
                 "Items of different parts are not compared with each other by any of these: crowdppl next-comparisons "
                 "names pairs that join the parts."
             )
@@ -97,15 +102,20 @@ def next_comparisons(
     ask: Ask = None,
     ask_all: AskAll = False,
     out: Out = None,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Name the items to have compared next, and by whom: where most is learned of the items' scores."""
-    with _asking(context, request, story, method, ask, ask_all=ask_all, out=out) as (fit, workers, show):
+    with _asking(context, request, story, method, ask, ask_all=ask_all, out=out, overwrite=overwrite) as (
+        fit,
+        workers,
+        show,
+    ):
         from .. import next_comparisons as asked
 
         found = asked(fit, n, workers=workers, seed=request.seed)
         show(found, [*PAIR, "worker"])
         if "joins_parts" in found:
-            stdout().print(
+            stdout(quiet=request.quiet).print(
                 "Nothing that was compared tells items of different parts apart: the comparisons that join two parts "
                 "come first, and their gain is by the prior of the scores."
             )
@@ -121,13 +131,14 @@ def _asking(
     *,
     ask_all: bool,
     out: Path | None,
+    overwrite: bool,
 ) -> Iterator[tuple[Fit, list[Any] | None, Any]]:
     """The fit, those of its workers who may be asked, and what shows a table and writes it to be filled in."""
     began = time.perf_counter()
     with plain_messages(request.saved):
         if ask and ask_all:
             raise AnnotationError("--ask-all asks any worker; leave it out, or --ask")
-        check_new_file(out, (".csv",))
+        check_new_file(out, (".csv",), overwrite=overwrite)
         fit = saved_or_new_fit(context, request, [story], method, OF_A_FIT)
 
         def show(found: pd.DataFrame, keys: list[str]) -> None:
@@ -138,15 +149,14 @@ def _asking(
                     joins_parts=[("no", "yes")[joins] for joins in found["joins_parts"]],
                     p_left=[f"{p:.3f}" if p == p else "not known" for p in found["p_left"]],
                 )
+            console = stdout(quiet=request.quiet)
             if len(found):
-                stdout().print(frame_table(ordered.set_index(front[0])))
+                console.print(frame_table(ordered.set_index(front[0])))
             else:
-                stdout().print("There is nothing to ask: each of those who may be asked has annotated every task.")
+                console.print("There is nothing to ask: each of those who may be asked has annotated every task.")
             if out is not None:
                 write_to_fill_in(found, [*keys, "label"], out)
-                if not request.quiet:
-                    written = {str(out): "what to ask for, with a column label to fill in"}
-                    show_files(written, stdout(), written_in(began))
+                show_files({str(out): "what to ask for, with a column label to fill in"}, console, written_in(began))
 
         yield fit, _workers(fit, ask, ask_all=ask_all), show
 

@@ -22,7 +22,7 @@ from .terminal import frame_table, plain_messages, show_files, stdout, written_i
 if TYPE_CHECKING:
     import pandas as pd
 
-OF_A_FIT = ("file", "seed", "quiet", "n", "out", "page", "content", "task")
+OF_A_FIT = ("file", "seed", "quiet", "n", "out", "overwrite", "page", "content", "task")
 """The parameters that a saved fit takes; the column of tasks is that of the content."""
 
 
@@ -42,6 +42,7 @@ def next_gold(
             "FILE.csv",
         ),
     ] = None,
+    overwrite: options.Overwrite = False,
     page: Annotated[
         Path | None,
         options.option(
@@ -64,7 +65,7 @@ def next_gold(
     """Name the tasks whose true labels are worth knowing: half at random, half where the fit's stories disagree."""
     began = time.perf_counter()
     with plain_messages(request.saved):
-        check_new_file(out, (".csv",))
+        check_new_file(out, (".csv",), overwrite=overwrite)
         check_new_file(page, (".html", ".htm"))
         if content is not None and page is None:
             raise AnnotationError("--content is shown on the page; give --page FILE.html too")
@@ -74,7 +75,8 @@ def next_gold(
         from .. import next_gold as tasks_to_check
 
         found = tasks_to_check(fit, n, seed=request.seed)
-        stdout().print(frame_table(found.set_index("task")))
+        console = stdout(quiet=request.quiet)
+        console.print(frame_table(found.set_index("task")))
         files = {}
         if page is not None:
             about = content or _own_table(request)
@@ -84,8 +86,7 @@ def next_gold(
         if out is not None:
             write_to_fill_in(found, ["task", "label"], out)
             files[str(out)] = "the tasks to label"
-        if not request.quiet:
-            show_files(files, stdout(), written_in(began))
+        show_files(files, console, written_in(began))
 
 
 def _own_table(request: Request) -> Path | None:

@@ -1,6 +1,6 @@
 """The options that several subcommands take: one table with their help texts."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -37,6 +37,11 @@ def option(
 def out(text: str, metavar: str, panel: str | None = OUTPUT) -> typer.models.OptionInfo:
     """Return the option of where to write."""
     return option(text, metavar, "--out", "-o", rich_help_panel=panel)
+
+
+Overwrite = Annotated[
+    bool, option("Replace the file of --out, if it is there.", None, "--overwrite", rich_help_panel=OUTPUT)
+]
 
 
 def _panel(name: str, **options: typer.models.OptionInfo) -> dict[str, typer.models.OptionInfo]:

@@ -34,11 +34,11 @@ PACKAGE = __name__.partition(".")[0]
 FOLDER = Path(__file__).resolve().parents[1]  # of the package
 
 
-def stdout() -> Console:
-    """Return the console for results."""
+def stdout(*, quiet: bool = False) -> Console:
+    """Return the console for results, which prints none where quiet was asked for."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    return Console(highlight=False, quiet=quiet)
 
 
 def stderr() -> Console:

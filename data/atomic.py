@@ -127,15 +127,19 @@ def _unwritable(path: Path, error: OSError, part: Path | None = None) -> Storage
     return StorageError(f"{path} cannot be written: {why}; {mend}")
 
 
-def check_new_file(path: str | os.PathLike[str] | None, suffixes: tuple[str, ...] = ()) -> None:
+def check_new_file(
+    path: str | os.PathLike[str] | None, suffixes: tuple[str, ...] = (), *, overwrite: bool = True
+) -> None:
     """Refuse a path that no file can be written to, before anything is computed for it.
 
     Args:
-        path: where a file shall be written; it may exist. None where none shall be.
+        path: where a file shall be written. None where none shall be.
         suffixes: the suffixes that the file may have, such as `(".html", ".htm")`; any where none are given.
+        overwrite: replace a file that has something in it.
 
     Raises:
-        StorageError: the path has another suffix or is a folder, or its folder does not exist or cannot be written to.
+        StorageError: the path has another suffix or is a folder, its folder does not exist or cannot be written to, or
+            the file has something in it.
     """
     if path is None:
         return
@@ -150,6 +154,8 @@ def check_new_file(path: str | os.PathLike[str] | None, suffixes: tuple[str, ...
         raise StorageError(f"there is no folder {parent} to write {path.name} to; make it first")
     if not os.access(parent, os.W_OK):
         raise StorageError(f"{parent} cannot be written to")
+    if not overwrite and path.is_file() and path.stat().st_size:
+        raise StorageError(f"{path} has something in it; name a new file, or give overwrite=True")
 
 
 def _refuse_to_replace(path: Path, overwrite: bool) -> None:

@@ -120,3 +120,28 @@ def test_all_figures_of_agreement_are_printed_however_narrow_the_terminal_is(sav
     found = cp.agreement(cp.load_fit(saved / "fit").annotations)
     assert {f"{value:.3f}" for value in found.by_class["alpha"]} <= printed
     assert {f"{value:.3f}" for value in found.by_worker["kappa"]} <= printed
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["next-gold", "next-annotations", "next-comparisons", "agreement", "estimate"],
+)
+def test_a_file_that_was_filled_in_is_replaced_only_on_request(saved, tmp_path, command):
+    """Twenty labels filled in by hand were lost when the same command was given again."""
+    fit = saved / ("pairs" if command == "next-comparisons" else "fit")
+    out, filled = tmp_path / "asked.csv", "task,label\n0,1\n1,0\n2,1\n"
+    out.write_text(filled)
+    given = (command, fit, *[out] * (command == "estimate"), "--out", out)
+    assert "name a new file, or give --overwrite" in refused(*given)
+    assert out.read_text() == filled
+    done = crowdppl(*given, "--overwrite")
+    assert done.exit_code == 0, done.output
+    assert out.read_text() != filled
+
+
+@pytest.mark.parametrize("command", ["next-gold", "next-annotations", "next-comparisons"])
+def test_a_quiet_command_writes_its_table_and_prints_none(saved, tmp_path, command):
+    fit = saved / ("pairs" if command == "next-comparisons" else "fit")
+    done = crowdppl(command, fit, "-n", 2, "--out", tmp_path / "asked.csv", "--quiet")
+    assert (done.exit_code, done.output) == (0, "")
+    assert len(pd.read_csv(tmp_path / "asked.csv")) == 2

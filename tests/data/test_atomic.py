@@ -156,6 +156,13 @@ def test_a_place_for_a_file_is_checked_before_anything_is_computed(tmp_path):
         check_new_file(tmp_path, (".html",))
     with pytest.raises(StorageError, match=r"there is no folder .*nowhere to write page to"):
         check_new_file(tmp_path / "nowhere" / "page")
+    place = tmp_path / "gold.csv"
+    place.touch()
+    check_new_file(place, overwrite=False)
+    place.write_text("task,label\n")
+    check_new_file(place)
+    with pytest.raises(StorageError, match=r"gold\.csv has something in it; name a new file, or give overwrite=True"):
+        check_new_file(place, overwrite=False)
 
 
 KILLED = """

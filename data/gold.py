@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from .column_names import BOTH, both_columns, gold_columns, gold_columns_by_content, names_of_both
+from .column_names import BOTH, both_columns, columns_with, gold_columns, gold_columns_by_content, names_of_both
 from .columns import Column, Where, encode, row_number, type_hint
 from .errors import AnnotationError, warn
 from .excel import EXCEL, read_excel
@@ -261,7 +261,7 @@ def _spelt_as_classes(given: Column, classes: Ids) -> Column:
         return given
     taken = [f"{name!r} for {of!r}" for name, of in meant.items()]
     warn(
-        "gold labels differ from the classes by case, blanks or a full stop alone, and are taken for these: "
+        "gold labels differ from the classes by type, case, blanks or a full stop alone, and are taken for these: "
         f"{listing(taken, 3, str)}"
     )
     return given.renamed(meant.get(name, name) for name in given.ids)
@@ -291,7 +291,10 @@ def _table(
         gold = pd.DataFrame({name: take_column(frame, name, "task", what) for name in frame.columns})
     if not is_frame(gold):
         return gold, task, label, where
-    gold = _with_one_task(gold, tasks, task) if isinstance(gold, pd.DataFrame) else gold
+    if isinstance(gold, pd.DataFrame):
+        gold = _with_one_task(gold, tasks, task)
+        named = columns_with(gold, asked) if question not in gold else []
+        gold = gold.rename(columns={named[0]: question}) if len(named) == 1 else gold
     task, label = _columns_in(as_frame(gold, "gold"), tasks, classes, task, label, question, what, tell=tell)
     if where is not None:  # text, which stands for the identifiers that are written so
         gold = gold.rename(columns={name: asked[name] for name in gold.columns if name in asked})
@@ -382,20 +385,24 @@ def _columns_in(
     """
     asked = questions_of(tasks)
     names = [name for name in table.columns if not (asked and (name == question or name in asked))]
-    names += [label] if asked and question not in table.columns and label not in names else []
+    are_wide = bool(asked) and question not in table.columns and label not in names
+    names += [label] * are_wide
     try:
         return gold_columns(names, task, label, what, table.columns)
     except AnnotationError:
         if not isinstance(table, pd.DataFrame):
             table = pd.DataFrame({name: take_column(table, name, "label", what) for name in table.columns})
-        found = gold_columns_by_content(table, tasks_of(tasks), classes)
+        if are_wide:
+            of_tasks = columns_with(table[names[:-1]], tasks_of(tasks))
+            found = (of_tasks[0], label) if len(of_tasks) == 1 else None
+        else:
+            found = gold_columns_by_content(table, tasks_of(tasks), classes)
         if found is None:
             raise
         of_task, of_label = found
         if tell:
-            warn(
-                f"{what}: by what is in them, column {of_task!r} is taken for the tasks and {of_label!r} for the labels"
-            )
+            labels = "" if are_wide else f" and {of_label!r} for the labels"
+            warn(f"{what}: by what is in them, column {of_task!r} is taken for the tasks{labels}")
         return of_task, of_label
 
 

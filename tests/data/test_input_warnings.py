@@ -68,7 +68,7 @@ def test_listed_classes_and_abstentions_decide_the_spelling_of_tidy_labels():
 def test_gold_labels_that_differ_by_case_alone_are_taken_for_the_class_and_told(tmp_path):
     rows = pd.DataFrame({"task": ["p1", "p2", "p3"], "worker": "w", "label": ["yes", "NO", "NO"]})
     table = Annotations.from_frame(rows)
-    message = r"by case, blanks or a full stop alone, and are taken for these: 'no' for 'NO'$"
+    message = r"by type, case, blanks or a full stop alone, and are taken for these: 'no' for 'NO'$"
     with pytest.warns(AnnotationWarning, match=message):
         told = table.with_gold({"p1": "yes", "p2": "no", "p3": "NO"})
     assert np.asarray(told.gold).tolist() == [list(table.classes).index(name) for name in ("yes", "NO", "NO")]

@@ -176,6 +176,24 @@ def test_gold_labels_in_any_form(tmp_path):
     assert gold_by_pair(cp.read(tmp_path / "long.csv", gold=str(files[0]), tell=False)) == GOLD
 
 
+def test_gold_labels_whose_columns_have_other_names_are_found_by_what_is_in_them(tmp_path):
+    """The file of a rubric with answer, criterion and rating was read beside the annotations, and refused of a fit."""
+    named = {"task": "answer", "question": "criterion", "label": "rating"}
+    gold = GOLD_TABLE.rename(columns=named)
+    by_question = gold.pivot(index="answer", columns="criterion", values="rating").reset_index()
+    gold.to_csv(tmp_path / "long.csv", index=False)
+    by_question.to_csv(tmp_path / "wide.csv", index=False)
+    annotations = cp.Annotations.from_frame(long(), question="question")
+    for given, told in (
+        (gold, "'answer' is taken for the tasks and 'rating' for the labels"),
+        (by_question, "'answer' is taken for the tasks$"),
+        (tmp_path / "long.csv", "'answer' is taken for the tasks and 'rating' for the labels"),
+        (tmp_path / "wide.csv", "'answer' is taken for the tasks$"),
+    ):
+        with pytest.warns(AnnotationWarning, match=told):
+            assert gold_by_pair(annotations.with_gold(given)) == GOLD
+
+
 def test_gold_of_an_unknown_question_is_refused_with_its_row():
     gold = GOLD_TABLE.replace({"question": {"coherence": "tone"}})
     with pytest.raises(cp.AnnotationError, match=r"row 0.*'tone' is none of 'coherence', 'fluency'"):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .column_names import CONTENT, is_name_of, named_for, plain, stem
+from .column_names import CONTENT, HARDLY_REPEATED, is_name_of, named_for, plain, stem
 from .comparisons import ASKED, ComparisonColumns, Words, label_text
 from .errors import AnnotationError, warn
 from .kinds import SIDES
@@ -69,7 +69,7 @@ def find_comparison_columns(
         AnnotationError: a column "question" may have the prompts, or what the items are compared by.
     """
     given, names = given or {}, [str(name) for name in table.columns]
-    sides = two_sides(names)
+    sides = two_sides(names) or _sides_of_letters(table, names, sure=sure)
     if sides is None:
         return None
     free = [name for name in names if name not in sides]
@@ -224,6 +224,30 @@ def two_sides(names: Sequence[str]) -> tuple[str, str] | None:
             for left, right in forms:
                 if left in by_name and right in by_name and not (not word and len(one) == 1):
                     return by_name[left], by_name[right]
+    return None
+
+
+def _sides_of_letters(table: pd.DataFrame, names: Sequence[str], *, sure: bool) -> tuple[str, str] | None:
+    """The columns A and B, or 1 and 2, which may be two workers: of items the better one is a side or one of both.
+
+    Nearly each row has different items, and in a column such as winner a side or one of the two. A table that is known
+    to be one of comparisons needs none.
+    """
+    by_name = {plain(name): name for name in names}
+    for one, two in ENDS:
+        if len(one) > 1 or not {one, two} <= by_name.keys():
+            continue
+        sides = by_name[one], by_name[two]
+        left, right = (table[name].astype(str) for name in sides)
+        words = Words(sides)
+        for name in names:
+            if plain(name) in WINNERS and name not in sides:
+                said = table[name].astype(str)
+                is_said = (said == left) | (said == right) | said.map(words.side).notna()
+                if len(table) and (is_said & (left != right)).mean() >= HARDLY_REPEATED:
+                    return sides
+        if sure:
+            return sides
     return None
 
 

@@ -197,3 +197,15 @@ def test_turns_of_a_prompt_are_prompts_of_their_own_unless_the_prompt_is_named(c
     unknown = turns.assign(turn=turns["turn"].where(turns.index > 0))
     with pytest.raises(AnnotationError, match="'turn', row 0: there is no turn"):
         cp.read(unknown)
+
+
+@pytest.mark.parametrize("winners", [["gpt", "vicuna", "llama", "tie", "gpt"], ["A", "B", "A", "tie", "B"]])
+def test_columns_a_and_b_are_items_where_the_winner_is_one_of_both_and_workers_elsewhere(winners):
+    """The winner was taken for the class of the prompt, and the models that it may be for the classes."""
+    items = {"A": ["gpt", "gpt", "llama", "gpt", "vicuna"], "B": ["llama", "vicuna", "gpt", "llama", "gpt"]}
+    table = pd.DataFrame({"prompt": [1, 2, 3, 4, 5], **items, "judge": "j1", "winner": winners})
+    read = cp.read(table, tell=False)
+    assert read.pairs.equals(Annotations.from_comparisons(table, prompt="prompt").pairs)
+    assert list(read.items) == ["gpt", "llama", "vicuna"]
+    votes = pd.DataFrame({"prompt": range(6), "A": list("xxyyxy"), "B": list("xyyyxx"), "winner": list("xyyyxx")})
+    assert cp.read(votes, worker=None, tell=False).sides is None

@@ -407,7 +407,8 @@ def missing_column(
     """
     names = [str(column) for column in columns]
     text = f"{what} has no column {name!r}; its columns are {', '.join(map(repr, names)) or 'none'}."
-    free = [each for each in names if each not in taken]
+    others_likely = [column for option, column in (likely or {}).items() if option != role]
+    free = [each for each in names if each not in (*taken, *others_likely)]
     like = [each for each in free if role in NAMES and is_name_of(each, role)]
     like += [each for each in free if role in NAMES and is_name_of(each.rpartition(".")[2], role)]
     like += [each for each in free if role == "seconds" and plain(each) in TIMES]

@@ -271,6 +271,11 @@ def parsed_cells(values: pd.Series) -> list[Any] | None:
     return [cells.get(row) for row in values.index] if are_parsed else None
 
 
+def are_lists(values: pd.Series) -> bool:
+    """Return whether a column has lists or dictionaries, or text of them."""
+    return _plain_cells(values) is not None or parsed_cells(values) is not None
+
+
 def _is_single(cell: Any) -> bool:
     return cell is None or (isinstance(cell, list) and len(cell) == 1)
 

@@ -124,7 +124,7 @@ def wide_roles(
     values = _few_values(table[free], workers)
     if columns is None:
         shared = [name for name, found in values.items() if not found or shares(found, name, values)]
-        shared = [name for name in shared if not _is_beside(name, values) and not _says_more(name)]
+        shared = [name for name in shared if not _is_beside(name, values) and not says_more(name)]
         truths = [name for name in shared if TRUTHS.fullmatch(plain(name))]
         if truths and len(shared) > len(truths) + 1:
             gold, shared = gold or truths[0], [name for name in shared if name not in truths]
@@ -190,7 +190,7 @@ def by_worker_and_question(table: pd.DataFrame, abstentions: Iterable[object] = 
         rf"(?P<worker>.+){SEPARATOR}(?P<question>{CRITERION})",
         rf"(?P<question>{CRITERION}){SEPARATOR}(?P<worker>.+)",
     ):
-        free = [name for name in names if name != task and not _says_more(name)]
+        free = [name for name in names if name != task and not says_more(name)]
         parts = {name: found for name in free if (found := re.fullmatch(pattern, name)) is not None}
         workers, questions = ({found[role] for found in parts.values()} for role in ("worker", "question"))
         if task is None or min(len(workers), len(questions)) < 2 or len(parts) < len(workers) * len(questions):
@@ -257,7 +257,7 @@ def _is_beside(name: str, values: Mapping[str, set[Hashable]]) -> bool:
     )
 
 
-def _says_more(name: str) -> bool:
+def says_more(name: str) -> bool:
     """Return whether a column is called as one that says something of a task or a label: ``batch``, ``ann_seconds``."""
     return plain(name) in BESIDE or plain(re.split(SEPARATOR, name)[-1]) in BESIDE
 

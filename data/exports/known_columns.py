@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from ..column_names import (
     CODED,
     CONTENT,
     COUNTS,
+    CRITERIA,
     JUDGED,
     NAMES,
     SYSTEMS,
+    are_criteria,
     columns_of_task,
     is_identifier,
     is_name_of,
@@ -32,10 +35,11 @@ from ..description import count_text
 from ..errors import AnnotationError
 from ..id_text import listing
 from ..input_warnings import several_tags
+from ..nested import are_lists
 from ..questions import MOST_QUESTIONS, QUESTION, names_questions
-from ..text import convert_labels, convert_text
+from ..text import convert_labels, convert_text, without_point
 from ..text_files import suffix_of
-from ..wide import is_text, task_column_of_rows
+from ..wide import TOTALS, is_text, says_more, task_column_of_rows
 
 ROLES = tuple(NAMES)
 NEEDED = ("task", "worker", "label")
@@ -80,6 +84,7 @@ def find_roles(
     what: str,
     table: pd.DataFrame | None = None,
     places: Sequence[str] = (),
+    shown: Iterable[Any] | None = None,
 ) -> Roles:
     """Return the columns by role: as given, of the role's own name, or the one whose name is known for it.
 
@@ -89,12 +94,13 @@ def find_roles(
         what: the table, for messages.
         table: it, for messages that ask for a column by what is in it.
         places: what may be named as a column, and is none yet.
+        shown: the columns that messages name; None for `columns`.
 
     Raises:
         AnnotationError: a column that was given is not there, two may be meant, or none.
     """
     names = [str(column) for column in columns]
-    listed = list(dict.fromkeys([*names, *places]))
+    listed = list(dict.fromkeys([*(names if shown is None else map(str, shown)), *places]))
     found: dict[str, str | None] = {}
     for role in ROLES:
         asked = given.get(role, INFER)
@@ -109,7 +115,7 @@ def find_roles(
             raise missing_column(asked, role, listed, what)
         found[role] = asked
     guessed = []
-    if table is not None and (judged := _judged_column(table[names], found)) is not None:
+    if table is not None and (judged := judged_column(table[names], found)) is not None:
         found["task"] = judged
         guessed = ["task"]
     free = [name for name in names if name not in found.values()]
@@ -125,22 +131,23 @@ def find_roles(
     if table is not None and len(unknown) == len(NEEDED):
         _refuse_without_header(table[names], what)
     likely = {} if table is None or not unknown else likely_columns(table[names], unknown, taken)
-    if table is not None and "label" in likely and several_tags(table[likely["label"]].unique()):
-        likely["tags"] = likely.pop("label")
     others = [name for name in names if name not in taken]
+    if table is not None and "label" in unknown and len(tagged := list(filter(partial(_are_tags, table), others))) == 1:
+        roles_left = [role for role in unknown if role != "label"]
+        likely = likely_columns(table[names], roles_left, [*taken, *tagged]) if roles_left else {}
+        likely["tags"] = tagged[0]
     others = [name for name in others if name not in (two_sides(names) or ())]
-    asked = _alike(table[others]) if table is not None and "label" in unknown else []
-    if table is not None and unknown == ["label"] and len(asked) < 2:
-        few = min(FEW_ANSWERS, len(table) // REPEATED)
-        asked = others if all(1 < table[name].nunique() <= few for name in others) else asked
-    wide = f" Where each of the columns answers a question about the task: question={asked}." * (len(asked) > 1)
-    if table is not None and len(asked) > 1 and _are_marks(table[asked]):
-        wide = f" Where the one column that is 1 is the label: table['label'] = table[{asked}].idxmax(axis=1).{wide}"
+    wide = (
+        ""
+        if table is None or "label" not in unknown
+        else _told_questions(table[others], label_alone=unknown == ["label"])
+    )
+    taken += [name for name in listed if name not in (*names, *places)]
     if likely or len(unknown) > 1:
         lacking = missing_column(unknown[0], unknown[0], listed, what, others=unknown[1:], likely=likely, taken=taken)
         raise AnnotationError(f"{lacking}{wide}")
     if wide:
-        raise AnnotationError(f"{missing_column('label', 'label', names, what, taken=names)}{wide}")
+        raise AnnotationError(f"{missing_column('label', 'label', listed, what, taken=listed)}{wide}")
     empty = set() if table is None else {name for name in names if table[name].isna().all()}
     for role in ROLES:
         if role in found:
@@ -160,19 +167,20 @@ def find_roles(
     return roles
 
 
-def _judged_column(table: pd.DataFrame, found: Mapping[str, str | None]) -> str | None:
+def judged_column(table: pd.DataFrame, found: Mapping[str, str | None]) -> str | None:
     """Return the column of answers that workers judge, where no other names tasks; None without one.
 
-    It is named as labels may be, beside another that is. Most of its values have several workers, and each worker has
-    one row for a value, question and system. Where there are questions, they are fewer than the values, most of which
-    have most of them.
+    It is named as labels may be, beside another that is, or beside columns that are called as criteria are. Most of
+    its values have several workers, and each worker has one row for a value, question and system. Where there are
+    questions, they are fewer than the values, most of which have most of them.
     """
     free = [str(name) for name in table.columns if name not in found.values()]
     workers = [found["worker"]] if found.get("worker") else named_for("worker", free)
     questions = [name for name in free if names_questions(name)]
     others = [name for name in named_for("task", free) if name not in questions]
     labels = [*named_for("label", free), *filter(None, [found.get("label")])]
-    if "task" in found or others or len(workers) != 1 or len(labels) < 2:
+    beside = [name for name in free if name not in (*labels, *workers)]
+    if "task" in found or others or len(workers) != 1 or (len(labels) < 2 and not are_criteria(beside)):
         return None
     systems = [name for name in free if name not in workers and SYSTEMS.fullmatch(stem(name))]
     for name in labels:
@@ -458,11 +466,39 @@ def _refuse_without_header(table: pd.DataFrame, what: str) -> None:
         )
 
 
+def _told_questions(table: pd.DataFrame, *, label_alone: bool) -> str:
+    """Say, after a space, which columns may answer a question each, and how they are read; nothing where none do.
+
+    Args:
+        table: the columns that are nothing else.
+        label_alone: whether all but the labels was found, so that any columns of few values may be those.
+    """
+    others, asked = list(map(str, table)), _alike(table)
+    if label_alone and len(asked) < 2:
+        few = min(FEW_ANSWERS, len(table) // REPEATED)
+        asked = others if all(1 < table[name].map(str).nunique() <= few for name in others) else asked
+    if len(asked) < 2:
+        return ""
+    rest = [name for name in others if name not in asked]
+    without = f", which leaves out {listing(rest, LISTED)}" if rest else ""
+    wide = f" Where each of the columns answers a question about the task: question={asked}{without}."
+    if not _are_marks(table[asked]):
+        return wide
+    return f" Where the one column that is 1 is the label: table['label'] = table[{asked}].idxmax(axis=1).{wide}"
+
+
 def _alike(table: pd.DataFrame) -> list[str]:
-    """The columns of few values which others have too, as answers to several questions have."""
-    values = {str(name): set(table[name].dropna().map(str)) for name in table.columns}
+    """The columns of few values which others have too, as answers to several questions have, or are called so."""
+    free = [str(name) for name in table.columns if plain(str(name)) not in TOTALS and not says_more(str(name))]
+    values = {name: set(table[name].dropna().map(str).map(without_point)) for name in free}
     few = {name: found for name, found in values.items() if 1 < len(found) <= FEW_ANSWERS}
-    return [name for name, found in few.items() if any(found & few[other] for other in few if other != name)]
+    alike = [name for name, found in few.items() if any(found & few[other] for other in few if other != name)]
+    return [name for name in few if name in alike or plain(name) in CRITERIA] if alike else []
+
+
+def _are_tags(table: pd.DataFrame, name: str) -> bool:
+    """Return whether the cells of a column are lists, or texts of several others."""
+    return are_lists(table[name]) or bool(several_tags(table[name].map(str).unique()))
 
 
 def left_out(

@@ -62,6 +62,7 @@ from .known_columns import (
     find_roles,
     gold_column,
     gold_in,
+    judged_column,
     left_out,
     name_of_parts,
     ranked_columns,
@@ -544,12 +545,13 @@ def _tagged(table: Table, tags: str, asked: Asked) -> tuple[Annotations, str]:
     if tags not in frame.columns:
         raise missing_column(tags, "tags", frame.columns, what)
     names = [name for name in frame.columns if name != tags]
-    roles = find_roles([*names, "label"], asked.roles | {"label": "label"}, what)
+    made = frame[names].assign(label=None)
+    roles = find_roles(list(made), asked.roles | {"label": "label"}, what, made, shown=frame.columns)
     if table.path is not None:
         ids = [name for name in (roles.task, roles.worker) if name is not None]
         frame = frame.assign(**{name: convert_text(frame[name])[0] for name in ids})
-        if (lists := parsed_cells(frame[tags])) is not None:
-            frame = frame.assign(**{tags: lists})
+    if (lists := parsed_cells(frame[tags])) is not None:
+        frame = frame.assign(**{tags: lists})
     own: dict[str, Any] = {"tag_separator": asked.tag_separator, "empty": asked.empty or "refuse", "known": None}
     own |= {"task": roles.task, "worker": roles.worker, "tags": tags, "gold": asked.truth}
     rest = left_out(frame.columns, [roles.task, roles.worker, tags])
@@ -612,9 +614,9 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
     if lacking := [name for name in answers if name not in frame.columns]:
         raise missing_column(lacking[0], "question", frame.columns, what)
     names = [name for name in frame.columns if name not in (*answers, question)]
-    roles = find_roles(
-        [*names, "label"] if answers else names, asked.roles, what, None if answers else frame, table.places
-    )
+    made = frame[names].assign(label=frame[answers[0]]) if answers else frame[names]
+    named = asked.roles | ({"label": "label"} if answers and "label" not in asked.named else {})
+    roles = find_roles(list(made), named, what, made, table.places, shown=frame.columns)
     of_task: list[str] = []
     if asked.looks:
         if asked.task == INFER:
@@ -666,10 +668,13 @@ def _long(table: Table, asked: Asked) -> tuple[Annotations, str]:
 
 def _has_labels_of(question: str, table: Table, asked: Asked) -> bool:
     """Return whether a column has a question's labels: no other is named so, and no worker has a task twice."""
-    names = [name for name in table.frame.columns if name != question]
+    made = table.frame.drop(columns=question).assign(label=table.frame[question])
+    taken: list[str | None] = [name for name in asked.roles.values() if name not in (INFER, None)]
+    taken += ["label", judged_column(made, {role: name for role, name in asked.roles.items() if name != INFER})]
+    names = [name for name in table.frame.columns if name not in (question, *taken)]
     if asked.label != INFER or any(is_name_of(str(name), "label") for name in names):
         return False
-    roles = find_roles([*names, "label"], asked.roles, table.what)
+    roles = find_roles(list(made), asked.roles | {"label": "label"}, table.what, made, shown=table.frame.columns)
     pair = [name for name in (roles.task, roles.worker) if name is not None]
     return roles.worker is not None and not table.frame.duplicated(pair).any()
 

@@ -75,6 +75,11 @@ _OF_ARGUMENTS: _Rules = (
         r"\bordered=\[('[^]]*)\]",
         lambda found: f"--ordered --classes {shlex.quote(','.join(re.findall(NAME, found[1])))}",
     ),
+    (
+        r"\bordered=\[(-?\d[^]]*)\]",
+        lambda found: f"--classes {shlex.quote('<'.join(found[1].split(', ')))}",
+    ),
+    (r"\b(add it to|or leave) (?:classes|ordered)\b(?! cannot)", r"\1 --classes"),
     (r"\btruth_classes=(?!\[)", "--truth-classes"),
     (
         r"\bclasses=\{question: \[\.\.\.\]\} and ordered=\{question: True\} say it otherwise",
@@ -93,7 +98,7 @@ _OF_ARGUMENTS: _Rules = (
         r"\bordered\['([^']*)'\]=\[([^]]*)\]",
         lambda found: f"--classes {shlex.quote(f'{found[1]}=' + '<'.join(found[2].split(', ')))}",
     ),
-    (r"\bclasses=\[\.\.\.\]", "--classes A,B,C"),
+    (r"\bclasses=\[(?:\.\.\.|…)\]", "--classes A,B,C"),
     (
         r"round them \(\.round\(\)\), bin them \(pd\.cut, pd\.qcut\) or rank them",
         "write a file with them rounded, or as a few named grades, such as low, mid and high",

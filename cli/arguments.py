@@ -451,20 +451,27 @@ def stated_classes(request: Request) -> dict[str, Any]:
 def _stated(text: str, ordered: bool | None, of: str) -> dict[str, Any]:
     """The options classes and ordered of one list of classes."""
     if "<" not in text:
-        return {"classes": class_names(text)} | ({} if ordered is None else {"ordered": ordered})
+        return {"classes": class_names(text, in_order=bool(ordered))} | (
+            {} if ordered is None else {"ordered": ordered}
+        )
     if ordered is False:
         raise AnnotationError(f"--classes '{of}{text}' states an order, and --no-ordered that there is none")
     if "," in text:
         raise AnnotationError(f"--classes '{of}{text}': all are separated by <, in their order, or all by commas")
-    return {"ordered": class_names(text, "<")}
+    return {"ordered": class_names(text, "<", in_order=True)}
 
 
-def class_names(text: str, separator: str = ",") -> list[Any]:
-    """Return the names between separators; whole numbers where all are."""
-    from ..data.text import as_numbers
+def class_names(text: str, separator: str = ",", *, in_order: bool = False) -> list[Any]:
+    """Return the names between separators; whole numbers where all are, and in an order real numbers where all are."""
+    import pandas as pd
+
+    from ..data.text import as_numbers, decimal_numbers
 
     names = [name.strip() for name in text.split(separator)]
-    return list(as_numbers(names).values()) if len(set(names)) == len(names) else names
+    if len(set(names)) < len(names):
+        return names
+    found = list(as_numbers(names).values())
+    return decimal_numbers(pd.Series(names)).tolist() if in_order and found == names else found
 
 
 def _read_setting(name: str, file: Path) -> pd.DataFrame:

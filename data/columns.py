@@ -54,11 +54,7 @@ class Column:
         if (unknown := np.flatnonzero(position < 0)).size:
             value = self.ids[int(unknown[0])]
             row = int(self.rows_with(int(unknown[0]))[0])
-            raise AnnotationError(
-                f"{self.title}, {self.where(row)}: {value!r} is not in "
-                f"{option}=[{listing(ids, 10)}]{type_hint(value, ids)}; "
-                f"add it to {option}, or leave {option} out to take all that there are"
-            )
+            raise AnnotationError(f"{self.title}, {self.where(row)}: {not_listed(value, ids, option)}")
         return replace(self, codes=position[self.codes], ids=ids)
 
 
@@ -163,6 +159,12 @@ def positions_of(
             f"{place} {name!r} is not in the annotations{type_hint(name, ids)}; known are {listing(ids, 5)}{mend}"
         )
     return positions
+
+
+def not_listed(value: Hashable, ids: Ids, option: str) -> str:
+    """Say that a value is none of those that an option lists, and what would do; fractions must be listed."""
+    leave = "" if isinstance(value, float) and value % 1 else f", or leave {option} out to take all that there are"
+    return f"{value!r} is not in {option}=[{listing(ids, 10)}]{type_hint(value, ids)}; add it to {option}{leave}"
 
 
 def type_hint(value: Hashable, ids: Ids) -> str:

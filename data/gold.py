@@ -415,7 +415,9 @@ def _by_text(ids: Ids) -> dict[str, Any]:
     parted = [value for value in ids if isinstance(value, tuple)]
     times = Counter(map(name_text, parted))
     by_text = {name_text(value): value for value in parted if times[name_text(value)] == 1}
-    return {f"{value}.0": value for value in ids if type(value) is int} | by_text | {str(value): value for value in ids}
+    whole: dict[str, Any] = {f"{value}.0": value for value in ids if type(value) is int}
+    whole |= {str(int(value)): value for value in ids if isinstance(value, float) and value.is_integer()}
+    return whole | by_text | {str(value): value for value in ids}
 
 
 def _identified(column: pd.Series, by_text: dict[str, Any]) -> pd.Series:

@@ -21,6 +21,12 @@ NO_CHOICE = (
     "repeats='keep' or repeats='first'"
 )
 
+CLOSED = (
+    "classes cannot be added to; make annotations of everything with classes=[…], and fit them anew where there is a "
+    "fit"
+)
+"""Said of a label to be added that is none of the classes."""
+
 GIVEN = {
     "features": "features of the tasks",
     "worker_features": "features of the workers",
@@ -158,8 +164,7 @@ def refuse_new_classes(first: Any, label: Column) -> None:
 def _no_class(first: Any, name: object) -> str:
     among = f" and no abstention of {list(first.abstentions[:10])}" if first.abstains else ""
     return (
-        f"the class {name!r} is none of the {first.n_classes} classes {list(first.classes[:10])}{among}, and classes "
-        "cannot be added to; make annotations of everything with classes=[…], and fit them anew where there is a fit"
+        f"the class {name!r} is none of the {first.n_classes} classes {list(first.classes[:10])}{among}, and {CLOSED}"
     )
 
 

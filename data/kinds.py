@@ -730,10 +730,11 @@ def fraction_text(value: object) -> str:
 
 
 def _of_one_type(classes: Iterable[Any], label: Column) -> list[Any]:
-    """Return listed classes, whole numbers among others as real ones where the column's labels all are such."""
-    listed = list(classes)
-    are_mixed = {type(value) for value in listed} == {int, float}
-    return [float(value) for value in listed] if are_mixed and all(type(v) is float for v in label.ids) else listed
+    """Return listed classes, whole numbers among them of the type of the column's labels, int or float."""
+    listed, given = list(classes), set(map(type, label.ids))
+    if not {type(value) for value in listed} <= {int, float} or given not in ({int}, {float}):
+        return listed
+    return [next(iter(given))(value) if value % 1 == 0 else value for value in listed]
 
 
 def _refuse_fractions(label: Column) -> None:

@@ -23,9 +23,8 @@ from filelock import FileLock
 
 from .atomic import whole_folder
 from .build import check_counts
-from .columns import Column
+from .columns import Column, not_listed
 from .errors import AnnotationError, StorageError
-from .id_text import listing
 from .ids import Ids
 from .kinds import (
     MOST_CLASSES,
@@ -236,10 +235,8 @@ def refused_labels(labels: Sequence[Any], scan: Scan, where: str) -> dict[int, s
                 "classes, list them in classes=[...]"
             )
         return {at: fraction_text(value) for at, value in enumerate(labels) if is_fraction(value)}
-    listed = listing(list(scan.classes), 10)
-    advice = f"add it to {scan.option}, or leave {scan.option} out to take all that there are"
     unknown = ((at, value) for at, value in enumerate(labels) if value not in scan.classes)
-    return {at: f"{value!r} is not in {scan.option}=[{listed}]; {advice}" for at, value in unknown}
+    return {at: not_listed(value, scan.classes, scan.option) for at, value in unknown}
 
 
 def _place(row: int, role: str, file: File, scan: Scan) -> str:

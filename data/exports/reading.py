@@ -3,6 +3,7 @@
 import glob
 import inspect
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -27,6 +28,7 @@ from ..excel import EXCEL, read_excel
 from ..frames import is_frame, read_parquet_table, read_text_table, row_and_line
 from ..id_text import listing
 from ..ids import Ids
+from ..joining import CLOSED
 from ..json_files import JSON, LINES, read_json
 from ..kinds import listed_classes
 from ..long import LongColumns, csv_fields, long_fields, refuse_fractions
@@ -346,12 +348,19 @@ def read_more(first: Annotations, more: Any, *, tell: bool | Callable[[str], str
         stated: dict[str, Any] = {"classes": list(first.classes)}
         if first.scored:
             stated = {"ordered": list(first.levels), "truth_classes": list(first.classes)}
-        options = (options if {"classes", "ordered", "truth_classes"} & set(options) else stated) | options
+        stated = {} if {"classes", "ordered", "truth_classes"} & set(options) else stated
+        options = stated | options
         if first.abstains and options.get("abstain") is None:
             options["abstain"] = list(first.abstentions)
     else:
         options = {"preferences": first.preferences} | options if first.sides is not None else options
-    found = read(os.fspath(more) if isinstance(more, os.PathLike) else more, tell=tell, **options)
+        stated = {}
+    try:
+        found = read(os.fspath(more) if isinstance(more, os.PathLike) else more, tell=tell, **options)
+    except AnnotationError as error:
+        if not stated:
+            raise
+        raise AnnotationError(re.sub(r"\badd it to (classes|ordered)\b.*", CLOSED, str(error))) from None
     if first.sides is not None:  # whose tasks are named by their items
         return found
     return found.replace(tasks=_named_as(first.tasks, found.tasks), workers=_named_as(first.workers, found.workers))

@@ -35,6 +35,12 @@ from crowdppl.data.kinds import fraction_text
             "--classes A,B,C, or from the least to the greatest in --classes A,B,C beside --ordered where they are "
             "steps of a scale",
         ),
+        ("is not in ordered=[2.0, 2.5]; add it to ordered", "is not in --classes '2.0<2.5'; add it to --classes"),
+        ("add it to classes, or leave classes out to", "add it to --classes, or leave --classes out to"),
+        (
+            "make annotations of everything with classes=[…], and",
+            "make annotations of everything with --classes A,B,C, and",
+        ),
         ("list all tasks in tasks=[...]", "list all tasks in Python, with tasks=[...]"),
         ("with Annotations.from_frame(frame, features={task: vector, …})", "with --features FILE"),
         ("ask to overwrite it", "give --overwrite to replace it"),

@@ -554,6 +554,17 @@ def test_labels_are_written_for_other_tools(tmp_path, out, tool, name):
     assert "did you mean 'argilla'" in refused("fit", path, "--to", "argila", "--out", tmp_path / "other")
 
 
+@pytest.mark.parametrize("options", [["--classes", "2<2.5<3<3.5"], ["--ordered", "--classes", "2,2.5,3,3.5"]])
+def test_steps_of_a_half_are_the_numbers_that_a_file_writes_with_a_point(tmp_path, options):
+    """'3.0' was none of the classes."""
+    path = tmp_path / "half.csv"
+    path.write_text("task,worker,label\n1,a,3.5\n1,b,3.0\n2,a,2.0\n2,b,2.5\n3,a,3.0\n3,b,3.0\n")
+    done = crowdppl("agreement", path, *options)
+    assert done.exit_code == 0, done.output
+    expected = cp.agreement(cp.read(path, ordered=[2, 2.5, 3, 3.5], tell=False))
+    assert f"alpha: {expected.table.loc['alpha', 'estimate']:.3f}" in done.stdout
+
+
 @pytest.mark.parametrize("source", ["promptfoo/results.csv", "langsmith"])
 def test_logs_in_csv_are_read_as_a_file_or_a_folder(source):
     """A table of promptfoo has names of columns twice, and a folder of tables no .json or .eval file."""

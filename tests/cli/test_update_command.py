@@ -59,6 +59,16 @@ def test_gold_labels_are_used_and_the_same_folder_may_take_the_results(batches, 
     assert (found.loc[doubted, "label"], found.loc[doubted, "probability"]) == (other, 1.0)
 
 
+def test_a_label_that_is_no_class_of_the_fit_is_refused_as_one_that_nothing_adds(batches, tmp_path):
+    """The message asked for the option --classes, which no one had given, to be left out."""
+    (tmp_path / "more.csv").write_text("task,worker,label\n1,w0,7\n")
+    message = refused("update", batches / "fit", tmp_path / "more.csv", "--out", tmp_path / "all")
+    assert "7 is not in classes [0, 1, 2]; classes cannot be added to" in message
+    assert "leave" not in message
+    asked = refused("update", batches / "fit", tmp_path / "more.csv", "--classes", "0,1,2", "--out", tmp_path / "all")
+    assert "leave --classes out" in asked
+
+
 def test_features_of_new_tasks_go_to_the_classifier(batches, tmp_path):
     rng = np.random.default_rng(0)
     for name in ("first", "second"):

@@ -149,7 +149,7 @@ def test_one_class_only_says_how_to_name_the_others():
 
 def test_a_label_outside_the_given_classes():
     refused(ROWS, "column 'label', row 1: 'b' is not in classes=['a', 'c']", "add it", classes=["a", "c"])
-    refused(ROWS.assign(label=[0, 1] * 2), "0", "there is 0.0, of type float", "of type int", classes=[0.0, 1.0])
+    refused(ROWS.assign(label=["0", "1"] * 2), "'0'", "there is 0, of type int", "of type str", classes=[0, 1])
     refused(ROWS, "classes: 'a' stands at positions 0 and 2", classes=["a", "b", "a"])
     refused(ROWS, "classes must be a list", "'ab'", classes="ab")
 

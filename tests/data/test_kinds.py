@@ -230,6 +230,20 @@ def test_every_constructor_takes_an_order(make, tmp_path):
         make(tmp_path, ordered=[2, 5])
 
 
+def test_whole_numbers_of_a_list_are_those_of_the_labels_whatever_their_type(tmp_path):
+    """1.0 was none of the labels 1, 2 and 3, and '3' none of the gold labels of 3.0."""
+    (tmp_path / "whole.csv").write_text("task,worker,label\n1,a,1\n1,b,2\n2,a,3\n")
+    for listed in ([1.0, 2.0, 3.0], [1.0, 1.5, 2.0, 3.0]):
+        found = cp.read(tmp_path / "whole.csv", ordered=listed, tell=False)
+        assert found.classes == Ids([int(value) if value.is_integer() else value for value in listed])
+    (tmp_path / "half.csv").write_text("task,worker,label\n1,a,1.5\n1,b,2.0\n2,a,3\n")
+    (tmp_path / "gold.csv").write_text("task,label\n1,1.5\n2,3\n")
+    halves = cp.read(tmp_path / "half.csv", ordered=[1, 1.5, 2, 3], gold=tmp_path / "gold.csv", tell=False)
+    assert [halves.classes[k] for k in halves.gold] == [1.5, 3.0]
+    with pytest.raises(AnnotationError, match=r"1\.5 is not in ordered=\[1\.0, 2\.0, 3\.0\]; add it to ordered$"):
+        cp.read(tmp_path / "half.csv", ordered=[1.0, 2.0, 3.0], tell=False)
+
+
 @pytest.mark.parametrize(
     ("labels", "kind"),
     [

@@ -28,7 +28,7 @@ from .column_names import (
     told_sides,
 )
 from .columns import Column, Where
-from .errors import AnnotationError
+from .errors import AnnotationError, warn
 from .frames import as_frame, is_frame
 from .id_text import listing
 from .ids import Ids
@@ -44,6 +44,9 @@ MOST_CODES = 10
 ONE_HOT = 5
 """Rows from which on one 1 in each row is no chance, but a vote for one class."""
 
+MANY_ROWS = 20
+"""Rows from which on a worker who gave one label in all of them is told."""
+
 IDENTIFIER = re.compile(r"(?<![A-Za-z])(?i:u?u?id|guid|key|index|no|nr|number)$|(?<=[a-z])(?:Id|ID)$")
 """Endings of the names of identifiers: "tweet_id", "docId"."""
 
@@ -51,7 +54,7 @@ BESIDE = frozenset({
     "agree", "agreement", "batch", "certainty", "cluster", "confidence", "date", "day", "difficulty", "disagreement",
     "duration", "epoch", "fold", "group", "index", "iteration", "length", "level", "month", "order", "page", "position",
     "priority", "rank", "round", "run", "seconds", "section", "seed", "session", "split", "step", "subset", "sureness",
-    "time", "topic", "turn", "unanimous", "version", "week", "year",
+    "temperature", "time", "topic", "turn", "unanimous", "version", "week", "year",
 })  # fmt: skip
 """Names, or their last parts, of columns that say something of a task or a label, and are no worker's."""
 
@@ -125,6 +128,7 @@ def wide_roles(
     if columns is None:
         shared = [name for name, found in values.items() if not found or shares(found, name, values)]
         shared = [name for name in shared if not _is_beside(name, values) and not says_more(name)]
+        shared = [name for name in shared if plain(name) not in TOTALS]
         truths = [name for name in shared if TRUTHS.fullmatch(plain(name))]
         if truths and len(shared) > len(truths) + 1:
             gold, shared = gold or truths[0], [name for name in shared if name not in truths]
@@ -150,8 +154,21 @@ def wide_roles(
             raise AnnotationError(f"columns={columns!r}: {what} has {len(found)} columns of {held}; two are needed")
     if not found:
         return None
+    if columns is None and not workers:
+        _tell_constants(table, what, found)
     others = tuple(name for name in names if name not in (task, gold, *found))
     return Wide(str(task), tuple(name for name in names if name in found), others, gold)
+
+
+def _tell_constants(table: pd.DataFrame, what: str, workers: Sequence[str]) -> None:
+    """Warn of columns that have one value in all rows, where others differ, and may say something else."""
+    sizes = {name: table[name].map(hashed).nunique(dropna=False) for name in workers}
+    constant = [name for name, size in sizes.items() if size == 1]
+    if constant and len(constant) < len(workers) and len(table) >= MANY_ROWS:
+        warn(
+            f"{what}: taken for workers, though each has one value in all {len(table):,} rows: {listing(constant, 3)}; "
+            "leave out the columns that are none"
+        )
 
 
 def _criteria(what: str, found: Sequence[str]) -> AnnotationError:

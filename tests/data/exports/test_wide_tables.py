@@ -223,3 +223,20 @@ def test_identifiers_of_what_is_judged_are_no_labels():
             read(each)
     chosen = of_one_answer.assign(answer_id=list("abcdabcbabcd")).drop(columns="grade")
     assert list(read(chosen).classes) == list("abcd")
+
+
+THREE = (of_labels(np.random.default_rng(0), 60, list("abc"), 5) + 1).reset_index()
+
+
+@pytest.mark.parametrize(("name", "value"), [("n", 3), ("total", 3), ("temperature", 1)])
+def test_a_column_of_numbers_that_says_something_of_the_tasks_is_no_worker(name, value):
+    """It was, where its number was among the labels, as 3 beside three judges of 1 to 5."""
+    assert list(read(THREE.assign(**{name: value})).workers) == ["a", "b", "c"]
+
+
+def test_a_column_of_one_value_that_is_taken_for_a_worker_is_warned_of():
+    with pytest.warns(AnnotationWarning, match=r"taken for workers, .* in all 60 rows: 'k'; leave out"):
+        assert "k" in read(THREE.assign(k=1)).workers
+    with warnings.catch_warnings(record=True) as told:
+        read(THREE.assign(k=1), workers=[*"abck"])
+    assert not any("one value" in str(each.message) for each in told)

@@ -18,7 +18,7 @@ from .frames import as_frame, is_frame, take_column
 from .gold import resolve_gold, table_of_gold
 from .id_text import listing
 from .ids import Ids
-from .input_warnings import tell_alike_names
+from .input_warnings import spelt_as, tell_alike_names
 from .kinds import SIDES, DrawnSides, Pairwise, encode_labels, is_fraction, sorted_labels
 from .long import LongColumns, Missing, before, long_fields, rows_kept, wide_answers, without_blanks
 from .questions import Units, tasks_of
@@ -32,13 +32,13 @@ OF_DRAWN_SIDES: dict[str, Any] = {"kind": DrawnSides(), "mirrored": None}
 COMPARED = ("", "model", "item", "answer", "response", "output")
 """Words for what is compared, before the letter or the number of a side: model_a, model_1."""
 
-BOTH_BAD = ("tiebothbad", "bothbad")
-"""Labels, in small letters and digits, that are ties and say more."""
+MORE_THAN_TIES = ("tiebothbad", "bothbad", "both")
+"""Labels, in small letters and digits, that are ties and may say more: both are bad, or good."""
 
 WORDS: dict[str, tuple[str, ...]] = {
     "left": ("left", "first", *(f"{what}{end}" for what in COMPARED for end in ("a", "1"))),
     "right": ("right", "second", *(f"{what}{end}" for what in COMPARED for end in ("b", "2"))),
-    "tie": ("tie", "tied", "draw", "equal", "same", "both", *BOTH_BAD),
+    "tie": ("tie", "tied", "draw", "equal", "same", *MORE_THAN_TIES),
 }
 """By class the labels that stand for it, in small letters and digits alone."""
 
@@ -502,6 +502,8 @@ def _sides_said(
             "leave out of meaning= what is not there, or mend how it is written"
         )
     silent = set(abstentions)
+    kept = [name for name in column.ids if name in silent or words.side(name) is not None]
+    column = spelt_as(column, items, f"{column.title}: labels differ from the items", kept)
     given = [name for name in column.ids if name not in silent]
     side = {name: words.side(name) for name in given}
     item = {name: -1 if words.is_told(name) else int(items.index_of([name])[0]) for name in given}
@@ -517,10 +519,14 @@ def _sides_said(
         raise AnnotationError(
             f"{column.title}: {named[0]!r} names a side and an item; write the labels 'left', 'right' and 'tie'"
         )
+
+    def of_row(row: int) -> list[Any]:
+        return [items[int(item)] for item in sides[row]]
+
     if not are_sides and not are_items:
         wrong = [name for name in given if side[name] is None and item[name] < 0] or named
         row = int(column.rows_with(list(column.ids).index(wrong[0]))[0])
-        raise _neither(column, row, words, items)
+        raise _neither(column, row, words, of_row(row))
     said: list[int | None] = []
     for row, code in enumerate(column.codes):
         name = column.ids[int(code)]
@@ -533,13 +539,13 @@ def _sides_said(
         elif item[name] in sides[row]:
             said.append(int(sides[row, 1] == item[name]))
         else:
-            raise _neither(column, row, words, items)
+            raise _neither(column, row, words, of_row(row))
     return said
 
 
-def _neither(column: Column, row: int, words: Words, items: Ids) -> AnnotationError:
+def _neither(column: Column, row: int, words: Words, items: Sequence[Any]) -> AnnotationError:
+    """The error of a label that is no side, and none of the two items of its row."""
     value = column.ids[int(column.codes[row])]
-    accepted = listing(items, NAMED_ITEMS)
     asked = [name for name in column.ids if _text(name) in (*ASKED, "1")]
     if _text(value) in ASKED and len(asked) == len(column.ids):
         given = ", ".join(
@@ -556,8 +562,9 @@ def _neither(column: Column, row: int, words: Words, items: Ids) -> AnnotationEr
         mend = "name what is no class in abstain=[...]; say what other words stand for by meaning={value: 'left', …}"
     return AnnotationError(
         f"{column.title}, {column.where(row)}: {value!r} is neither a side nor an item of the row; expected left, "
-        f"right or tie (also a, b, 1, 2, model_a, model_b, model_1, model_2), or in every row the item in "
-        f"{words.columns[0]!r} or {words.columns[1]!r} that is better ({accepted}); {mend}"
+        f"right or tie (also a, b, 1, 2, model_a, model_b, model_1, model_2, draw, equal, same, both), or in every row "
+        f"the item in {words.columns[0]!r} or {words.columns[1]!r} that is better, here {items[0]!r} or {items[1]!r}; "
+        f"{mend}"
     )
 
 

@@ -13,9 +13,9 @@ from .columns import Column, Where, encode, row_number, type_hint
 from .errors import AnnotationError, warn
 from .excel import EXCEL, read_excel
 from .frames import as_frame, is_frame, read_parquet_table, read_text_table, row_and_line, take_column
-from .id_text import listing, name_text
+from .id_text import name_text
 from .ids import Ids
-from .input_warnings import spellings
+from .input_warnings import spelt_as
 from .json_files import JSON, read_json
 from .kinds import NOMINAL, Kind, encode_labels
 from .question_classes import refuse_not_own
@@ -89,7 +89,7 @@ def resolve_gold(
         number = f"each of the {len(known):,} labels" if len(known) > 1 else "the only label"
         warn(f"{what}: {number} is missing (None, NaN or an empty cell), so that no true label is known")
     position = _positions(named, tasks)
-    given = _spelt_as_classes(given, classes)
+    given = spelt_as(given, classes, "gold labels differ from the classes")
     class_of = classes.index_of(given.ids)
     if (unknown := np.flatnonzero(class_of < 0)).size:
         value = given.ids[int(unknown[0])]
@@ -252,19 +252,6 @@ def resolve_inclusion(gold: Any, tasks: Ids, classes: Ids) -> np.ndarray | None:
     found = np.full(len(tasks), np.nan)
     found[position[position >= 0]] = given[position >= 0]
     return found
-
-
-def _spelt_as_classes(given: Column, classes: Ids) -> Column:
-    """The labels, those that differ from one class by slips alone as this class, with a warning."""
-    meant = spellings(given.ids, classes)
-    if not meant:
-        return given
-    taken = [f"{name!r} for {of!r}" for name, of in meant.items()]
-    warn(
-        "gold labels differ from the classes by type, case, blanks or a full stop alone, and are taken for these: "
-        f"{listing(taken, 3, str)}"
-    )
-    return given.renamed(meant.get(name, name) for name in given.ids)
 
 
 def _table(

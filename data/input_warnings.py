@@ -14,7 +14,7 @@ from .columns import Column
 from .errors import AnnotationError, nearest, warn
 from .id_text import listing
 from .ids import Ids
-from .kinds import LARGEST_SCORE, MOST_SCORES, are_whole
+from .kinds import LARGEST_SCORE, MOST_SCORES, are_whole, sorted_labels
 from .questions import Units
 from .text import all_whole_numbers, are_digits
 
@@ -402,9 +402,26 @@ def merged(label: Column, merge: Mapping[Any, Any]) -> Column:
         near = nearest(unknown[0], known)
         raise AnnotationError(
             f"merge names {unknown[0]!r}, which is no value of {label.title}"
-            f"{f'; did you mean {near!r}?' if near else ''} There are {listing(known, 10)}"
+            f"{f'; did you mean {near!r}?' if near else '.'} There are {listing(sorted_labels(label.ids), 10)}"
         )
     return label.renamed(by_text.get(str(asked[name]), asked[name]) if name in asked else name for name in known)
+
+
+def spelt_as(given: Column, known: Ids, what: str, kept: Iterable[Hashable] = ()) -> Column:
+    """Return labels, of which those that differ from one that is known by slips alone are this one, with a warning.
+
+    Args:
+        given: the labels.
+        known: the classes or items.
+        what: both, for the warning.
+        kept: labels that are something else.
+    """
+    meant = spellings([name for name in given.ids if name not in set(kept)], known)
+    if not meant:
+        return given
+    taken = listing([f"{name!r} for {of!r}" for name, of in meant.items()], 3, str)
+    warn(f"{what} by type, case, blanks or a full stop alone, and are taken for these: {taken}")
+    return given.renamed(meant.get(name, name) for name in given.ids)
 
 
 def spellings(given: Iterable[Hashable], classes: Iterable[Hashable]) -> dict[Hashable, Hashable]:

@@ -113,6 +113,8 @@ from .verdicts import Log
 STANDARD_INPUT = "-"
 COLUMNS_AND_GOLD = ("frame", "task", "worker", "label", "count", "seconds", "question", "gold")
 OPTIONS = tuple(name for name in inspect.signature(Annotations.from_frame).parameters if name not in COLUMNS_AND_GOLD)
+NO_OPTIONS = ("source", "options")
+"""Parameters of :func:`read` that are no options."""
 SEVERAL = ("refuse", "leave_out")
 SHOWN = 5  # columns that are named of those read
 PLACES = ("start", "startoffset", "offset", "begin", "span", "sentence", "turn")
@@ -256,8 +258,9 @@ def read(
         AnnotationError: something cannot be used; the message names the place, and what would do.
         FileNotFoundError: there is no such file.
     """
+    own = [name for name in inspect.signature(read).parameters if name not in NO_OPTIONS]
     for name in options:
-        check_name("option", name, OPTIONS)
+        check_name("option", name, [*own, *OPTIONS])
     check_name("several", several, SEVERAL)
     if columns is not None:
         check_name("value of columns", columns, COLUMNS)
@@ -316,7 +319,7 @@ def read(
     return annotations
 
 
-NAMING = frozenset(inspect.signature(read).parameters) - {"source", "gold", "tell", "options"} | frozenset(OPTIONS)
+NAMING = frozenset(inspect.signature(read).parameters) - {*NO_OPTIONS, "gold", "tell"} | frozenset(OPTIONS)
 """Keyword arguments of `read` that say how a file or a table is read."""
 
 

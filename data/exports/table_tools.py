@@ -19,7 +19,7 @@ from ..arrays import groups_sharing
 from ..column_names import NAMES, missing_column, named_for, plain, stem
 from ..columns import row_number
 from ..comparison_columns import find_comparison_columns, needed_comparison_columns, two_sides
-from ..comparisons import BOTH_BAD, OWN, ComparisonColumns, comparison_fields
+from ..comparisons import MORE_THAN_TIES, OWN, ComparisonColumns, comparison_fields
 from ..description import count_text
 from ..errors import AnnotationError
 from ..id_text import listing
@@ -445,7 +445,7 @@ def compared_annotations(
     annotations = Annotations(**fields)
     given = dict.fromkeys(str(value) for name in found.answers for value in columns[name].dropna().unique())
     stated = {*map(str, asked.meaning or ()), *map(str, abstentions_of(asked.options.get("abstain")))}
-    bad = [name for name in given if plain(name) in BOTH_BAD and name not in stated]
+    bad = [name for name in given if plain(name) in MORE_THAN_TIES and name not in stated]
     ties = f", {' and '.join(map(repr, bad))} as a tie" if bad else ""
     pairs = np.unique(np.sort(np.asarray(annotations.sides), axis=1), axis=0)
     sizes = f"{count_text(annotations.n_annotations, 'comparison')} of {count_text(len(annotations.items), 'item')}, "

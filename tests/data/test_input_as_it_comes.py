@@ -89,7 +89,14 @@ def test_merged_labels_are_one_class():
     assert list(cp.Annotations.from_frame(numbers, merge={"2": "1"}, ordered=False).classes) == [0, 1]
 
 
-@pytest.mark.parametrize(("merge", "said"), [({"yess": "yes"}, "'yess'.*'yes'"), (["yes"], "dictionary")])
+@pytest.mark.parametrize(
+    ("merge", "said"),
+    [
+        ({"yess": "yes"}, "'yess'.*'yes'"),
+        ({"zzz": "yes"}, r"value of column 'label'\. There are"),
+        (["yes"], "dictionary"),
+    ],
+)
 def test_a_label_that_nobody_gave_is_refused(merge, said):
     with pytest.raises(cp.AnnotationError, match=said):
         cp.Annotations.from_frame(table(), merge=merge)

@@ -9,6 +9,7 @@ import crowdppl as cp
 from crowdppl.cli.arguments import read_annotations
 from crowdppl.cli.request import Request
 from crowdppl.data import AnnotationError, Annotations
+from crowdppl.data.errors import AnnotationWarning
 
 ARENA = pd.DataFrame(
     [
@@ -30,10 +31,11 @@ def same(ours, theirs):
 
 
 def test_pairs_of_which_both_are_bad_are_said_to_be_ties_unless_something_is_said_of_them(capsys):
-    table = ARENA.replace("tie (bothbad)", "both_bad")
-    for options, said in (({}, True), ({"abstain": "both_bad"}, False), ({"meaning": {"both_bad": "tie"}}, False)):
-        cp.read(table, **options)
-        assert ("'both_bad' as a tie" in capsys.readouterr().err) == said
+    for word in ("both_bad", "both"):
+        table = ARENA.replace("tie (bothbad)", word)
+        for options, said in (({}, True), ({"abstain": word}, False), ({"meaning": {word: "tie"}}, False)):
+            cp.read(table, **options)
+            assert (f"'{word}' as a tie" in capsys.readouterr().err) == said
 
 
 def test_an_export_of_an_arena_is_read_from_csv_json_and_a_table_and_it_is_said_as_what(tmp_path, capsys):
@@ -110,7 +112,8 @@ def test_what_is_no_comparison_stays_what_it_was(capsys):
 def test_an_unknown_winner_is_an_error_with_its_row_and_never_a_class(name, place, value):
     frame = ARENA.rename(columns={"winner": name})
     frame.loc[place, name] = value
-    accepted = r"left, right or tie .*\('gpt', 'llama', 'vicuna'\)"
+    left, right = ARENA.loc[place, ["model_a", "model_b"]]
+    accepted = f"left, right or tie .*here '{left}' or '{right}'"
     with pytest.raises(AnnotationError, match=rf"'{name}', row {place}: '{value}' .*{accepted}.*comparisons=False"):
         cp.read(frame)
     assert cp.read(frame, comparisons=False, tell=False).sides is None
@@ -197,6 +200,20 @@ def test_turns_of_a_prompt_are_prompts_of_their_own_unless_the_prompt_is_named(c
     unknown = turns.assign(turn=turns["turn"].where(turns.index > 0))
     with pytest.raises(AnnotationError, match="'turn', row 0: there is no turn"):
         cp.read(unknown)
+
+
+@pytest.mark.parametrize("slip", [" GPT", "Gpt "])
+def test_a_winner_that_differs_from_an_item_by_slips_alone_is_this_item_which_is_told(slip):
+    """It was refused by a message that did not show the blank, and tidy=True is of no comparisons."""
+    winners = [row.model_a if row.winner == "model_a" else row.model_b for row in ARENA.itertuples()]
+    named = ARENA.assign(winner=winners)
+    with pytest.warns(AnnotationWarning, match=f"'winner': labels differ from the items .* '{slip}' for 'gpt'"):
+        assert same(cp.read(named.replace({"winner": {"gpt": slip}}), tell=False), cp.read(named, tell=False))
+
+
+def test_a_winner_that_is_an_item_of_other_rows_is_refused_with_the_two_of_its_row():
+    with pytest.raises(AnnotationError, match=r"row 0: 'vicuna' is neither .*here 'gpt' or 'llama';"):
+        cp.read(ARENA.assign(winner=["vicuna", "gpt", "gpt", "llama", "gpt"]))
 
 
 @pytest.mark.parametrize("winners", [["gpt", "vicuna", "llama", "tie", "gpt"], ["A", "B", "A", "tie", "B"]])

@@ -232,6 +232,10 @@ def test_compression_is_known_by_content_and_encodings_by_name(tmp_path):
         cp.read(tmp_path / "a.csv", encoding="klingon")
     with pytest.raises(UnknownNameError, match="unknown option 'tidyy'; did you mean 'tidy'"):
         cp.read(tmp_path / "a.csv", tidyy=True)
+    with pytest.raises(
+        UnknownNameError, match=r"'seperator'; did you mean 'separator'.*question, task.*worker_features"
+    ):
+        cp.read(tmp_path / "a.csv", seperator=";")
 
 
 def test_an_mturk_worker_who_chose_nothing_is_left_out(tmp_path, capsys):

@@ -118,6 +118,7 @@ _OF_ARGUMENTS: _Rules = (
     (r"\btrue labels are taken by gold='[^']*'", "true labels are taken by --gold FILE"),
     (r"\bgold=True\b", "--use-gold"),
     (r"\bgive gold=\{[^}]*\}", "give --gold FILE"),
+    (r"\bby gold=\{[^}]*\}", "in the file of gold labels"),
     (r"\bworker_families=\{[^}]*\}", "--set worker_families=FILE with the columns worker and family"),
     (r"\bkey=bytes or a file, such as", "--key FILE, such as"),
     (r"\bgive classifier= \(annotations need features\)[^.]*truth_prior=", "give --classifier mlp and --features FILE"),

@@ -88,6 +88,9 @@ def resolve_gold(
     if len(known) and not rows.size:
         number = f"each of the {len(known):,} labels" if len(known) > 1 else "the only label"
         warn(f"{what}: {number} is missing (None, NaN or an empty cell), so that no true label is known")
+    elif not known.all() and is_frame(gold):
+        number = f"{len(known) - rows.size:,} of {len(known):,} labels"
+        warn(f"{what}: {number} are missing (NaN or an empty cell), so that no true label of those tasks is known")
     position = _positions(named, tasks)
     given = spelt_as(given, classes, "gold labels differ from the classes")
     class_of = classes.index_of(given.ids)

@@ -231,8 +231,10 @@ def tell_other_scales(title: str, classes: Ids, label: np.ndarray, worker: Colum
 
 def tell_order(title: str, classes: Ids) -> None:
     """Say of whole numbers that they are taken as ordered, and how to say it, or refuse it."""
-    many = len(classes) > MOST_SCORES
-    numbers = span(classes) if many else f"the whole numbers {listing(classes, 5)}"
+    many, none = len(classes) > MOST_SCORES, standing_for_none(classes)
+    scores = Ids(name for name in classes if name not in none)
+    numbers = span(scores) if many else f"the whole numbers {listing(scores, 5)}"
+    numbers += f" and, unless it is no label, {none[0]}" if len(none) == 1 else ""
     warn(
         f"{title}: {numbers} are taken as ordered classes, by which agreement, costs and expected "
         "scores go; ordered=True says so, and ordered=False that they are names; until one is said 'auto' uses the "

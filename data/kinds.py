@@ -708,9 +708,10 @@ def is_named_score(title: str) -> bool:
 
 def single_class(title: str, value: object, n_rows: int) -> AnnotationError:
     """Make the error for a column whose labels are all alike."""
+    rows = f"all {n_rows:,} rows" if n_rows > 1 else "its only row"
     return AnnotationError(
-        f"{title} holds a single class, {value!r}, in all {n_rows:,} rows, so that there is nothing to infer; if there "
-        "are classes that nobody used, list all in classes=[...]"
+        f"{title} holds a single class, {value!r}, in {rows}, so that there is nothing to infer; if there are classes "
+        "that nobody used, list all in classes=[...]"
     )
 
 

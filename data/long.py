@@ -351,7 +351,7 @@ def rows_kept(filled: dict[str, pd.Series], missing: Missing | None, where: Wher
     lacks = {title: values.isna().to_numpy(dtype=bool) for title, values in filled.items()}
     lacking = np.logical_or.reduce(list(lacks.values()))
     if lacking.any() and missing != "drop":
-        advice = "" if missing is None else "; missing='drop' leaves them out"
+        advice = f"; missing='drop' leaves {'them' if lacking.sum() > 1 else 'it'} out" * (missing is not None)
         tasks = next(iter(lacks.values()))
         if not tasks[0] and tasks.mean() > FILLED_DOWN:
             advice += (

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from .column_names import missing_column
-from .columns import Where, row_number
-from .errors import AnnotationError, check_name
+from .columns import Where, row_number, some_rows
+from .description import count_text
+from .errors import AnnotationError, check_name, warn
 from .frames import as_frame, read_parquet_table, read_text_table
 from .input_warnings import BETWEEN_TAGS
 from .long import LongColumns, long_fields
@@ -55,6 +56,7 @@ def tag_fields(
     of_gold = {name: (value, f"gold of {name!r}") for name, value in _pairs(gold, task, tags, table[task])}
     separator = tag_separator or _separator([*zip(values, places, strict=True), *of_gold.values()])
     row = np.array([i for i, value in enumerate(values) if empty != "drop" or not _is_empty(value)], int)
+    _tell_dropped(np.setdiff1d(np.arange(len(values)), row), row, table[task], tags, where)
     given = [_tags(values[i], separator, places[i], empty) for i in row.tolist()]
     by_task = {name: _tags(value, separator, where, "no") for name, (value, where) in of_gold.items()}
     used = dict.fromkeys(tag for each in [*given, *by_task.values()] for tag in each)
@@ -75,6 +77,17 @@ def tag_fields(
     columns, options = LongColumns.among({"task": task, "worker": worker, "question": QUESTION} | options)
     options = {"classes": [NO, YES]} | options
     return long_fields(rows, columns, where=lambda place: where(int(row[place])), **options)
+
+
+def _tell_dropped(dropped: np.ndarray, kept: np.ndarray, tasks: pd.Series, tags: str, where: Where) -> None:
+    """Warn of rows that are left out, and of how many tasks no row is left."""
+    if dropped.size:
+        lost = tasks.iloc[dropped][~tasks.iloc[dropped].isin(tasks.iloc[kept])].nunique()
+        of_tasks = f", and with them {count_text(lost, 'task')}" if lost else ""
+        warn(
+            f"empty='drop' left out {dropped.size:,} of {len(tasks):,} rows, whose cell in column {tags!r} is empty"
+            f"{of_tasks}: {some_rows(dropped, where)}"
+        )
 
 
 def _separator(cells: Iterable[tuple[Any, str]]) -> str:

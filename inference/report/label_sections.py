@@ -149,6 +149,8 @@ def _shown_labels(subject: Subject, shown: np.ndarray) -> pd.DataFrame:
         },
         index=tasks,
     )
+    if "better" in labels:
+        frame.insert(list(frame.columns).index("probability"), "better", labels["better"].map(str).to_numpy()[shown])
     if annotations.gold is not None:
         gold = np.asarray(annotations.gold)[shown]
         right = [bool(k == g) if g >= 0 else None for k, g in zip(best, gold, strict=True)]

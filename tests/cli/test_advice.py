@@ -41,6 +41,7 @@ from crowdppl.data.kinds import fraction_text
             "make annotations of everything with classes=[…], and",
             "make annotations of everything with --classes A,B,C, and",
         ),
+        ("give those of tasks, by gold={task: label, …}", "give those of tasks, in the file of gold labels"),
         ("list all tasks in tasks=[...]", "list all tasks in Python, with tasks=[...]"),
         ("with Annotations.from_frame(frame, features={task: vector, …})", "with --features FILE"),
         ("ask to overwrite it", "give --overwrite to replace it"),

@@ -147,6 +147,10 @@ def test_one_class_only_says_how_to_name_the_others():
     refused(ROWS.assign(label="a"), "classes=['a'] must list at least two", classes=["a"])
 
 
+def test_one_row_only_is_no_plural():
+    refused(ROWS[:1], "column 'label' holds a single class, 'a', in its only row, so that there is nothing to infer")
+
+
 def test_a_label_outside_the_given_classes():
     refused(ROWS, "column 'label', row 1: 'b' is not in classes=['a', 'c']", "add it", classes=["a", "c"])
     refused(ROWS.assign(label=["0", "1"] * 2), "'0'", "there is 0, of type int", "of type str", classes=[0, 1])
@@ -441,6 +445,7 @@ def test_all_columns_with_missing_values_are_named_in_one_error():
             "column 'task': the value is missing in row 5; column 'label': the value is missing in row 2, row 4; fill",
             "remove the rows first; missing='drop' leaves them out",
         )
+    refused(GAPS.iloc[:4], "missing in row 2; fill it in, or remove the row first; missing='drop' leaves it out")
     refused(GAPS.iloc[:4].assign(n=[1, None, 1, 1]), "'label'", "row 2; column 'n'", "in row 1", count="n")
 
 

@@ -239,6 +239,15 @@ def test_gold_labels_come_from_excel_as_from_csv(tmp_path):
         Annotations.from_frame(rows, gold=path)
 
 
+def test_gold_labels_that_a_table_lacks_are_told_with_their_number(tmp_path):
+    rows = Annotations.from_frame(pd.DataFrame({"task": [1, 2, 3], "worker": "w", "label": ["yes", "no", "no"]}))
+    gold = pd.DataFrame({"task": [1, 2, 3], "label": ["yes", None, "no"]})
+    gold.to_csv(tmp_path / "gold.csv", index=False)
+    for given in (gold, tmp_path / "gold.csv"):
+        with pytest.warns(AnnotationWarning, match="1 of 3 labels are missing .*no true label of those tasks is known"):
+            assert np.asarray(rows.with_gold(given).gold >= 0).tolist() == [True, False, True]
+
+
 def test_tasks_of_gold_labels_may_be_written_as_pandas_writes_numbers_beside_a_missing_one(tmp_path):
     rows = pd.DataFrame({"task": [0, 1, 2], "worker": "w", "label": ["yes", "no", "no"]})
     rows.to_csv(tmp_path / "crowd.csv", index=False)

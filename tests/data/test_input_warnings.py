@@ -122,6 +122,15 @@ def test_a_number_far_off_a_scale_is_told_with_the_option_for_it(labels, sentine
     assert kept.n_classes == len(labels) - len(kept.abstentions)
 
 
+def test_a_number_that_may_be_no_label_is_not_said_to_be_ordered_without_a_word():
+    """Two warnings said that 99 is none of the scores, and one of them."""
+    table = pd.DataFrame(
+        [(i, j, [1, 2, 3, 99][i]) for i in range(4) for j in "ab"], columns=["task", "worker", "label"]
+    )
+    with pytest.warns(AnnotationWarning, match="numbers 1, 2, 3 and, unless it is no label, 99 are taken as ordered"):
+        Annotations.from_frame(table)
+
+
 @pytest.mark.parametrize(
     "labels",
     [[-1, 0, 1], [-2, -1, 0, 1], [*range(11)], [7, 8, 9], [*range(0, 101, 10)], [50, 80, 90, 99], [1, 3, 5, 9]],

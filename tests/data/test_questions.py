@@ -364,7 +364,12 @@ def test_an_empty_cell_of_tags_says_nothing_unless_somebody_says_what(nothing):
     with pytest.raises(cp.AnnotationError, match="column 'tags', row 2: the cell is empty; empty='no'"):
         cp.Annotations.from_tags(table)
     assert cells(cp.Annotations.from_tags(table, empty="no")) == cells(cp.Annotations.from_tags(TAGGED, empty="no"))
-    assert cells(cp.Annotations.from_tags(table, empty="drop")) == cells(cp.Annotations.from_tags(TAGGED[:2]))
+    said = r"empty='drop' left out 1 of 3 rows, whose cell in column 'tags' is empty.*: row 2$"
+    with pytest.warns(AnnotationWarning, match=said):
+        assert cells(cp.Annotations.from_tags(table, empty="drop")) == cells(cp.Annotations.from_tags(TAGGED[:2]))
+    lonely = table.assign(task=["t", "t", "alone"])
+    with pytest.warns(AnnotationWarning, match="is empty, and with them 1 task: row 2"):
+        cp.Annotations.from_tags(lonely, empty="drop")
 
 
 def test_gold_of_a_task_without_its_question_is_told_what_tasks_are():

@@ -355,6 +355,16 @@ def test_unnamed_workers_with_counts_have_a_page_without_scores(tmp_path):
     assert "gold" not in [e["id"] for e in page.all("section")]
 
 
+def test_labels_of_comparisons_name_the_better_item(tmp_path):
+    """The table had the sides alone, and the items of a task only in its name."""
+    rows = [(*pair, worker, "left") for pair in (("a", "b"), ("c", "b"), ("a", "c")) for worker in "xyz"]
+    pairs = cp.Annotations.from_comparisons(pd.DataFrame(rows, columns=["left", "right", "worker", "label"]))
+    fit = cp.fit("majority_vote", pairs, progress=False)
+    page = Page(report(fit, tmp_path / "page.html", checks=False).read_text(encoding="utf-8"))
+    heads, *rows = page.table("Labels")
+    assert sorted(row[heads.index("better")] for row in rows) == sorted(fit.labels["better"]) == ["a", "a", "c"]
+
+
 def test_gold_labels_given_to_the_report_are_those_that_it_scores_by(em_fits, tmp_path):
     fit = em_fits["dawid_skene"]
     gold = {i: i % 3 for i in range(5)}

@@ -480,7 +480,7 @@ def _told_questions(table: pd.DataFrame, *, label_alone: bool) -> str:
     if len(asked) < 2:
         return ""
     rest = [name for name in others if name not in asked]
-    without = f", which leaves out {listing(rest, LISTED)}" if rest else ""
+    without = f" (which leaves out {listing(rest, LISTED)})" if rest else ""
     wide = f" Where each of the columns answers a question about the task: question={asked}{without}."
     if not _are_marks(table[asked]):
         return wide

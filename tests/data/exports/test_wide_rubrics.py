@@ -28,7 +28,7 @@ def advised(table):
     """The columns that the error of a table names as questions, and those that it says are left out."""
     with pytest.raises(AnnotationError) as error:
         cp.read(table, tell=False)
-    asked, rest = re.search(r"question=(\[.*?\])(?:, which leaves out (.*?))?\.", str(error.value)).groups()
+    asked, rest = re.search(r"question=(\[.*?\])(?: \(which leaves out (.*?)\))?\.", str(error.value)).groups()
     return ast.literal_eval(asked), rest
 
 

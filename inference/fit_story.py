@@ -32,7 +32,7 @@ from .densities.portable import known_dims, start_of, with_numbers
 from .densities.probabilities import Probabilities, with_probabilities
 from .densities.programs import key_of
 from .densities.ready_programs import use_program_cache
-from .densities.sites import Dims, check_rows, parameter_dims
+from .densities.sites import Dims, check_rows, check_steps, parameter_dims
 from .engines import em, same_fit, sparse_em, svi
 from .engines.checkpoints import NO_CHECKPOINTS, CheckpointOptions, Checkpoints, opened
 from .engines.progress import doing
@@ -154,6 +154,7 @@ def fit_story(
     try:
         dims = known_dims(model, data)  # a story that does not fit these data says so before anything runs
         check_rows(model, data)
+        check_steps(model, data)
     except StoryError as error:
         getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
         raise

@@ -14,6 +14,7 @@ from ...models import SmoothPrevalence, Story, StoryError
 from ..baselines.fit_baseline import fit_baseline
 from ..engines.checkpoints import CheckpointOptions
 from ..engines.progress import progress_bar
+from ..findings.of_comparisons import prefers_own
 from ..findings.of_crowd import is_one_sided
 from ..findings.of_labels import lost_class
 from ..fit_story import fit_story
@@ -124,7 +125,8 @@ def auto(
 
     A story that has lost a class which the votes give to tasks has no weight, by any `weights`. Where all have, of
     workers who give one class each, as labelling functions do whose abstentions are not known, the labels are those of
-    the rule ``"smoothed_votes"``.
+    the rule ``"smoothed_votes"``. Where a judge of comparisons prefers its own item, stories with shared errors have no
+    weight.
 
     Workers who may copy count as one, with a warning, unless `copies` says otherwise, or they are most of a crowd that
     errs together: stories take what a group says that agrees with itself for the truth (:mod:`.of_copies`). So do the
@@ -184,6 +186,8 @@ def auto(
         fits |= fit_each(added, annotations, fit_one, options, checkpoints, progress=progress, first=len(chosen))[0]
         shares |= dict.fromkeys((SHARED, BY_FAMILY), shares[SHARED] / 2)
     kept, lost = kept_stories(fits)
+    if stories is None and (without := without_shared_errors(kept)):
+        kept = without
     if len(lost) == len(fits) and only_votes_tell(data := next(iter(fits.values())).annotations, options):
         return replace(Posterior.of(fit_baseline("smoothed_votes", data)), left_out=left_out | lost)
     if weights == "probability" and stories is None and annotations.scored:
@@ -226,6 +230,17 @@ def kept_stories(fits: Mapping[str, Fitted]) -> tuple[Mapping[str, Fitted], dict
     """
     lost = {name: "; ".join(said.text for said in found) for name, one in fits.items() if (found := [*lost_class(one)])}
     return {name: one for name, one in fits.items() if name not in lost} or fits, lost
+
+
+def without_shared_errors(fits: Mapping[str, Fitted]) -> dict[str, Fitted]:
+    """Return the stories of the default set that stay where a judge is compared itself and prefers its own item.
+
+    Where two classes are left and right, errors in common and the truth may change places: the former are then what
+    most judges say, and the latter what the one says by the items' scores. So the stories with shared errors have no
+    weight there (:func:`.prefers_own`). None stays where nobody prefers the own item.
+    """
+    others = {name: one for name, one in fits.items() if not one.model.hyperparameters.get("shared_error")}
+    return others if others and prefers_own(next(iter(others.values()))) else {}
 
 
 def only_votes_tell(annotations: Annotations, options: Mapping[str, Any]) -> bool:

@@ -26,11 +26,13 @@ from .enumerated import Parameters, Site, density, is_latent, run_enumerated, si
 from .model import Model
 from .padded_sites import Dims, dirichlet_of, is_table
 from .prior import quick_rows
-from .programs import compiled, traced
+from .programs import compiled, key_of, traced
 from .ready_programs import known
 
 MEDIAN_OF = 15  # draws, for a start near the prior's median
 
+LOOKS = 3  # draws of the parameters, at which a user's own story is asked for expected counts
+AT_END = 0.95  # of a row that is near one of its ends
 ENTRIES = 2**18  # of the rows of a user's own emission that are looked at, at the most
 ACCEPTED = (
     "rows P(annotation | true class) are needed, from 0 and with sum 1, along the last dimension: counts are divided "
@@ -237,6 +239,59 @@ def check_rows(model: Model, annotations: Annotations) -> None:
         f"{kind.__name__} in the story {story!r} has rows that are no probabilities: at parameters drawn from the "
         f"prior the row of {', '.join(names)} is [{shown}], with sum {probs[a, k].sum():.4g}; {ACCEPTED}"
     )
+
+
+def check_steps(model: Model, annotations: Annotations) -> None:
+    """Refuse a story of a user's own into which a Dirichlet site enters otherwise than EM's steps need.
+
+    Where its probabilities are factors of those of the annotations, and in sums, none of its expected counts is below
+    zero, wherever it stands. The story is looked at where its parameters are drawn from their prior. Where EM looks
+    after each step whether the density falls, as beside parameters that are no tables, or by ``infer={"exact_step":
+    False}``, the story is passed over.
+
+    Raises:
+        StoryError: with the site, and how it is written otherwise.
+    """
+    if is_promised(model.story) or not annotations.n_rows:
+        return
+    bare = Model(model.story, {name: value for name, value in model.hyperparameters.items() if name not in GENERAL})
+    data = jax.tree.map(jnp.asarray, _some_rows(annotations.replace(abstentions=Ids())))
+    try:
+        counts = [_drawn_counts(bare, data, key_of(seed)) for seed in range(LOOKS)]
+    except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError):
+        return  # as in check_rows
+    for name in counts[0]:
+        of_site = np.array([each[name] for each in counts])
+        lowest, highest = float(np.nanmin(of_site)), float(np.nanmax(np.abs(of_site)))
+        if np.isfinite(highest) and lowest < -CLOSE * highest:
+            raise StoryError(
+                f"the Dirichlet site {name!r} of the story {getattr(model.story, '__name__', repr(model.story))!r} is "
+                f"in the way of EM, from whose end all engines start: where one of its probabilities grows the "
+                f"annotations become less probable, so that its expected count is {lowest:.3g}. Write the row's other "
+                f"probabilities in the place of what is left to one, as {name}[..., 1] for 1 - {name}[..., 0]; draw a "
+                'single probability from dist.Beta; or give the site infer={"exact_step": False}, by which EM looks '
+                "whether its steps fall"
+            )
+
+
+@compiled(once=True)
+def _drawn_counts(model: Model, annotations: Annotations, key: Array) -> Parameters:
+    """By table its expected counts, at parameters drawn from their prior; none where EM looks after each step.
+
+    Each row of a table is near one of its ends, where a count below zero is far from it.
+    """
+    sites, _ = run_enumerated(model, annotations, _drawn, key)
+    spec = _spec_of(sites)
+    if spec.has_factors or spec.bijections:
+        return {}
+    values = {name: jnp.asarray(sites[name]["value"]) for name in spec.dims}
+    tables = {}
+    for name in spec.tables:
+        row = values[name]
+        end = jax.random.randint(key, row.shape[:-1], 0, row.shape[-1])
+        tables[name] = AT_END * jax.nn.one_hot(end, row.shape[-1]) + (1 - AT_END) * row
+    slope = jax.grad(lambda tables: density(model, values | tables, annotations).total)(tables)
+    return {name: table * slope[name] for name, table in tables.items()}
 
 
 def _some_rows(annotations: Annotations) -> Annotations:

@@ -140,7 +140,8 @@ def prefers_own(of: Labels) -> Iterator[Said]:
 
     Expected is what the other judges name of the same two items, stretched from even, or towards it, as the judge's own
     judgments of the other items are: an accurate judge among less accurate ones, or a guesser, favours nothing by that.
-    Where the others agree on the other items hardly more than by chance, nothing tells, and nothing is said.
+    Where the others agree neither on which items are better nor on single tasks more than by chance, nothing tells, and
+    nothing is said.
     """
     annotations = of.annotations
     if annotations.sides is None:
@@ -176,8 +177,9 @@ def _favour(annotations: Annotations, worker: int, own_item: np.ndarray) -> tupl
     """The number of a worker's comparisons of its own item, the share that names it, the one expected, and its error.
 
     What others say of items of their own is left out. Of each pair of items shares are means over tasks, a tie counts
-    half, and the variance is that of yes and no with one more of each. None where the worker, or nobody else, compared
-    the item, or the others agree on no pair.
+    half, and the variance is that of yes and no with one more of each. Where items are so even that the others' shares
+    tell no stretch, it is that of a judge who is always right (:func:`_clarity`). None where the worker, or nobody
+    else, compared the item, or the others agree neither on pairs nor on tasks.
     """
     label, task = np.asarray(annotations.label), np.asarray(annotations.task)
     given = label < annotations.n_classes
@@ -206,16 +208,45 @@ def _favour(annotations: Annotations, worker: int, own_item: np.ndarray) -> tupl
         return None
     weight = n[0] * n[1] / np.maximum(n.sum(0), 1)
     gap = share - 0.5
+    w = weight[own] / weight[own].sum()
     signal, chance = weight * (gap[1] ** 2 - variance[1]), weight * variance[1]  # of what the others say
     if signal[known].sum() < chance[known].sum():
-        return None
+        clear = _clarity(annotations, given & ~is_own & ~of_itself)
+        if clear is None:
+            return None
+        expected = np.clip(0.5 + gap[1] / clear, 0.0, 1.0)
+        error = np.sqrt(float((w**2 * (variance[0] + variance[1] / clear**2)[own]).sum()))
+        return float(n[0][own].sum()), float(w @ share[0][own]), float(w @ expected[own]), error
     spread = max(float(signal[others].sum()), 1e-9)
     found = float((weight * gap[0] * gap[1])[others].sum()) / spread
     of_found = float((weight**2 * gap[1] ** 2 * (variance[0] + found**2 * variance[1]))[others].sum()) / spread**2
     of_slope = 1 / (1 + 1 / max(of_found, 1e-9))  # with a slope of 1, give or take 1, before
     slope = max(of_slope * (1 + found / max(of_found, 1e-9)), 0.0)
     expected = np.clip(0.5 + slope * gap[1], 0.0, 1.0)
-    w = weight[own] / weight[own].sum()
     of_shares = float((w**2 * (variance[0] + slope**2 * variance[1])[own]).sum())
     error = np.sqrt(of_shares + float(w @ gap[1][own]) ** 2 * of_slope)
     return float(n[0][own].sum()), float(w @ share[0][own]), float(w @ expected[own]), error
+
+
+def _clarity(annotations: Annotations, rows: np.ndarray) -> float | None:
+    """By how much more often right than wrong the workers of some rows are: 2 a - 1, with a how often they are right.
+
+    Two who err independently of each other agree on a task by :math:`(2 a - 1)^2` more than they differ; what all of
+    them say whatever the task, as of the side that stands first, is taken from it. None where they agree by less than
+    three standard errors.
+
+    Args:
+        rows: which, ``(A,)`` of bool; ties among them are left out.
+    """
+    label, n_workers = np.asarray(annotations.label), annotations.n_workers
+    rows = rows & (label < TIE)
+    visit = np.asarray(annotations.task, np.int64)[rows] * n_workers + np.asarray(annotations.worker)[rows]
+    visits, place = np.unique(visit, return_inverse=True)
+    side = np.bincount(place, np.where(label[rows] == 0, 1.0, -1.0)) / np.bincount(place)
+    task = visits // n_workers
+    n, sums, squares = (np.bincount(task, each) for each in (None, side, side**2))
+    n_pairs = float((n * (n - 1)).sum() / 2)
+    if n_pairs == 0:
+        return None
+    agree = float((sums**2 - squares).sum() / 2) / n_pairs - float(side.mean()) ** 2
+    return None if agree < 3 / np.sqrt(n_pairs) else float(np.sqrt(agree))

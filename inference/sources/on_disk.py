@@ -22,7 +22,7 @@ from ..densities.enumerated import Parameters, density
 from ..densities.model import Model
 from ..densities.portable import is_portable, promises_it
 from ..densities.programs import compiled
-from ..densities.sites import Dims, check_rows, parameter_dims
+from ..densities.sites import Dims, check_rows, check_steps, parameter_dims
 from .starting import parameter_shapes, start_from, start_sums
 
 MOST_ROWS = 2**20  # of a batch: larger ones are no faster
@@ -268,7 +268,9 @@ def tried(model: Model, store: Store) -> tuple[Files, Dims]:
     try:
         dims, shapes = parameter_dims(model, source.like), _shapes(model, source)
         others = _shapes(model, Files(store, wider, model))
-        check_rows(model, store.batch(source.plan, 0, with_names=True))
+        first = store.batch(source.plan, 0, with_names=True)
+        check_rows(model, first)
+        check_steps(model, first)
     except StoryError as error:
         getattr(error, "__notes__", []).clear()  # what JAX has to say of its own frames
         raise

@@ -227,6 +227,36 @@ def test_rows_that_are_no_probabilities_are_refused_before_anything_is_fitted(ro
         cp.marginal(_with_rows(rows), cp.load_dataset("anesthesia"))
 
 
+def _coin(wrong, **infer):
+    def coin(annotations, *, truth_prior=None):
+        k = annotations.n_classes
+        with numpyro.plate("worker", annotations.n_workers):
+            share = numpyro.sample("right", dist.Dirichlet(jnp.array([4.0, 2.0])), infer=infer)
+        is_right = jnp.eye(k, dtype=bool)
+        right = share[:, 0][:, None, None]
+        table = jnp.where(is_right, right, wrong(share)[:, None, None] / (k - 1))
+        with cp.tasks(annotations, truth_prior) as truth:
+            cp.observe(truth, cp.Confusion(table), annotations)
+
+    return coin
+
+
+@pytest.mark.parametrize("method", ["em", "nuts"])
+def test_a_probability_that_is_what_another_leaves_to_one_is_refused_with_how_to_write_it(method):
+    """EM ended where workers are right with probability 2e-30, and other engines, which start there, came from it."""
+    left = _coin(lambda share: 1 - share[:, 0])
+    with pytest.raises(cp.StoryError, match=r"site 'right' of the story 'coin' .*right\[\.\.\., 1\] for 1 - right"):
+        cp.fit(left, cp.load_dataset("anesthesia"), method=method, progress=False)
+
+
+def test_what_the_refusal_of_such_a_probability_advises_finds_the_truth():
+    crowd = {"n_tasks": 150, "n_workers": 10, "n_classes": 3, "annotations_per_task": 3, "right": 12.0, "wrong": 4.0}
+    annotations, _ = cp.simulate("one_coin", **crowd, seed=0)
+    for story in (_coin(lambda share: share[:, 1]), _coin(lambda share: 1 - share[:, 0], exact_step=False)):
+        fit = cp.fit(story, annotations.without_gold(), progress=False)
+        assert (fit.posterior.argmax(1) == annotations.gold).mean() > 0.8
+
+
 def test_rows_of_probabilities_pass_with_abstentions_and_shared_errors():
     annotations = cp.Annotations.from_dict(
         {task: {"a": "yes", "b": "no" if task % 3 else "yes", "c": "skip"} for task in range(9)}, abstain=["skip"]

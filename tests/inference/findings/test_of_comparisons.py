@@ -215,6 +215,56 @@ def test_a_judge_who_names_its_own_item_is_told(is_best):
         assert "'openai/V' is one of the items" in finding.text
 
 
+def among_equals(seed, own, n=300):
+    """Three models that are equally good judge each other beside two people; the first one names itself more often."""
+    rng, models, rows = np.random.default_rng(seed), ["gpt", "claude", "llama"], []
+    for prompt in range(n):
+        pair = rng.permutation(models)[:2]
+        better = rng.integers(2)
+        for judge in (*models, "ann", "bob"):
+            winner = pair[better if rng.random() < 0.85 else 1 - better]
+            if judge == "gpt" and "gpt" in pair and rng.random() < own:
+                winner = "gpt"
+            rows.append((prompt, *pair, judge, winner))
+    frame = pd.DataFrame(rows, columns=["prompt", "left", "right", "worker", "label"])
+    return cp.Annotations.from_comparisons(frame, prompt="prompt")
+
+
+@pytest.mark.parametrize("own", [0.6, 0.9])
+def test_a_judge_who_names_its_own_item_is_told_where_no_item_is_better(own):
+    """Others' shares of the items are even there, and tell nothing of how far a judge's own would be."""
+    for seed in range(5):
+        (finding,) = prefers_own(cp.fit("wawa", among_equals(seed, own), progress=False))
+        assert finding.values["worker"] == "gpt"
+        assert finding.values["share"] - finding.values["expected"] > 0.1
+
+
+def test_judges_of_equal_items_who_favour_nothing_are_not_told():
+    for seed in range(10):
+        assert not prefers_own(cp.fit("wawa", among_equals(seed, 0.0), progress=False))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("seed", "own"), [(4, 0.9), (1, 0.9)])
+def test_auto_does_not_take_a_judges_preference_for_the_truth(seed, own):
+    """Errors in common were what most judges said, and .68 and .76 of the labels right where their votes have .95."""
+    rng = np.random.default_rng(seed)
+    rows, models = [], ["gpt", "claude", "llama"]
+    truth = {}
+    for prompt in range(300):
+        one, other = rng.permutation(models)[:2]
+        best = truth[prompt] = one if rng.random() < 0.5 else other
+        for judge in (*models, "ann", "bob"):
+            winner = best if rng.random() < 0.85 else other if best == one else one
+            if judge == "gpt" and "gpt" in (one, other) and rng.random() < own:
+                winner = "gpt"
+            rows.append((prompt, one, other, judge, winner))
+    frame = pd.DataFrame(rows, columns=["prompt", "left", "right", "worker", "label"])
+    fit = cp.fit("auto", cp.Annotations.from_comparisons(frame, prompt="prompt"), progress=False)
+    found = fit.labels["better"]
+    assert np.mean([truth[prompt] == better for (prompt, *_), better in found.items()]) > 0.92
+
+
 def test_what_a_judge_says_of_its_own_item_is_held_against_no_other():
     names = ("openai/V", "w", "c")  # of whom the second is the item that the first one puts behind its own
     (finding,) = prefers_own(Crowd(0, (0.85, 0.85, 0.8), own=1.0, names=names))

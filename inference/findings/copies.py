@@ -51,7 +51,6 @@ LOOKED_AT = 20_000  # tasks that a group shares: of more a sample
 PRODUCTS = 2e7  # of two annotations of one task, about: of more tasks a sample is looked at
 TESTED = 50  # groups, the largest first
 TIMES = (10.0, 20.0)  # as often as the same workers differ, any other differs from them: with and without others' word
-MANY = 3  # workers who never differ need no word of others
 RARE = 0.05  # probability that independent workers give always the same, of all who do together
 UNLIKELY = 0.3  # the same, below which it is worth a word
 NEARNESS = TIMES[0] * 2.0 ** np.arange(8)  # parts of the differing by chance at which workers are linked as the same
@@ -179,8 +178,8 @@ def same_groups(annotations: Annotations) -> list[AgreeingGroup]:
     No worker is in two of them of one question. With :math:`u` the upper limit of the share of tasks on which two
     workers differ, as a part of that by chance, a group counts where the smallest :math:`u` of a member with another
     worker is 20 times the largest within the group or more (:data:`TIMES`); or 10 times, and the others agree with each
-    other more than with workers without error, :math:`o > b^2`, by :data:`ERRORS` standard errors, or the group has
-    three workers or more (:data:`MANY`) who never differ. The limit has a doubt of :data:`DOUBT` for all pairs
+    other more than with workers without error, :math:`o > b^2`, by :data:`ERRORS` standard errors, or the group never
+    differs, as of two classes on 130 tasks or so. The limit has a doubt of :data:`DOUBT` for all pairs
     together.
     """
     return [one for one in _groups(annotations).same if one.by_chance < RARE]
@@ -211,7 +210,7 @@ def _same(given: _Given | None, question: Hashable) -> Iterator[AgreeingGroup]:
             inside = n_inside == 2
             times = outside.min() / apart[inside].max()
             shared = _of_shared_tasks(given, is_member)
-            never_differ = len(group) >= MANY and bool((pairs.same[inside] > pairs.n[inside] - 0.5).all())
+            never_differ = bool((pairs.same[inside] > pairs.n[inside] - 0.5).all())
             if times >= TIMES[1] or (times >= TIMES[0] and (never_differ or _errs(shared, is_member))):
                 yield replace(_described(shared, group), question=question)
                 taken |= is_member

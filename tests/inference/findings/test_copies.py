@@ -183,6 +183,17 @@ def with_two_copies(seed, n_workers=3, n_tasks=55):
     return crowd(np.column_stack([given, given[:, -1], given[:, -1]]))
 
 
+def test_a_column_that_is_there_twice_is_a_copy_whatever_the_others_are_worth():
+    """Beside a guesser, or one who is mostly wrong, independent workers of any worth might have given the same."""
+    for seed, more in enumerate([(), (0.5,), (0.2,), (0.5, 0.2)] * 3):
+        given = independent((0.9, 0.85, 0.75, *more), seed, n_tasks=240)
+        (group,) = same_groups(cp.Annotations.from_matrix(np.column_stack([given, given[:, 0]])))
+        assert group.workers.tolist() == [0, given.shape[1]]
+    for seed in range(20):
+        able = independent((0.98, 0.98, 0.85, 0.75, 0.5), seed, n_tasks=240)
+        assert not same_groups(cp.Annotations.from_matrix(able))
+
+
 def test_workers_who_give_the_same_on_all_tasks_are_named_by_a_note_where_they_are_not_surely_copies():
     crowds = [with_two_copies(seed) for seed in range(20)]
     warned = [[group.workers.tolist() for group in copying_groups(one)] for one in crowds]

@@ -8,7 +8,11 @@ confusion matrices :math:`\theta_{jkl}` that go with the labels. An annotation l
 of how right it is by the others beyond what the worker is in general on such a task: neither a class that becomes more
 frequent nor tasks on which the others are in doubt move it. Of each worker the mean of the later half less that of the
 earlier is compared, as Student's t with the variance of all residuals, with the workers' median: where tasks become
-harder for everybody nobody has changed. The tail counts as many times as there are workers who are looked at.
+harder for everybody nobody has changed. Where the median may be zero, by an interval that assumes no distribution, it
+is taken for that: of a crowd of which half changed it lies between both halves, and who did not would seem to. A worker
+who did not move the same way, by two standard errors, has not changed. The tail counts as many times as there are
+workers who are looked at. Where none of them is named, their changes may still differ more than by chance, by the
+:math:`\chi^2` of their distances from the mean.
 
 That they become harder shows in the share of pairs of annotations of a task that agree, less what the two workers'
 confusion matrices expect of tasks of the class, and less the question's mean where there are several: its means over
@@ -22,14 +26,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, softmax, stdtr
+from scipy.special import chdtrc, ndtr, softmax, stdtr
 
 from ...data import Annotations
 from ...data.arrays import cross_counts
 from ...data.description import count_text
 from ...data.id_text import name_quoted
 from ...data.questions import Units
-from ..fitted.intervals import INTERVAL, wilson
+from ..fitted.intervals import INTERVAL, of_median, wilson
 from .of_crowd import crowd_of, tables_of
 from .register import Labels, Said, check
 
@@ -37,6 +41,7 @@ FEWEST = 20  # annotations of known time that others annotated, too, of a worker
 WORKERS = 3  # who are looked at, for one of them to have changed rather than the others
 TAIL = 0.01  # of both sides, for all workers
 MUCH = 0.15  # share of the annotations that those who changed give, from which it is warned
+MOVED = 2.0  # standard errors by which a worker's own halves differ, who changed
 SHOWN = 3
 TASKS = 40  # of each half at the least, for the agreement of all workers to be looked at
 TAIL_OF_ALL = 0.001  # of both sides
@@ -56,6 +61,7 @@ class Halves(NamedTuple):
         n: annotations that are looked at, ``(W, 2)``.
         right: their mean probability to be right by the others, ``(W, 2)``.
         tail: probability of as large a change where nobody changes, times W: ``(W,)``.
+        apart: probability that all together differ so much in their changes where nobody changes.
     """
 
     workers: np.ndarray
@@ -63,6 +69,7 @@ class Halves(NamedTuple):
     n: np.ndarray
     right: np.ndarray
     tail: np.ndarray
+    apart: float
 
 
 @check("changed", "crowd", needs={"workers"})
@@ -108,6 +115,35 @@ def changed(of: Labels) -> Iterator[Said]:
             "share": share,
         },
         "warning" if share >= MUCH else "note",
+    )
+
+
+@check("changed_apart", "crowd", needs={"workers"})
+def changed_apart(of: Labels) -> Iterator[Said]:
+    """Workers whose changes differ more than by chance, where none is named by :func:`changed`, as a note.
+
+    Where half of a crowd changed and half did not, hardly anything tells which half it was.
+    """
+    crowd, tables = crowd_of(of), tables_of(of)
+    if crowd is None or tables is None or crowd.given.when is None:
+        return
+    found = halves(crowd.given, crowd.posterior, tables)
+    if found.apart >= TAIL_OF_ALL or (found.tail < TAIL).any():
+        return
+    change = found.right[:, 1] - found.right[:, 0]
+    order = np.argsort(change)
+    worst, best = (
+        f"{name_quoted(of.annotations.workers[int(found.workers[place])])} from {early:.0%} to {late:.0%}"
+        for place in (order[0], order[-1])
+        for early, late in [found.right[place]]
+    )
+    yield Said(
+        "some workers changed, and others did not, of which nothing tells who: from the earlier half of their "
+        f"annotations to the later they are right, by the labels that the others give, between {worst} and {best}, "
+        "which differ by more than chance. Each counts as equally good all the time",
+        "fit the tasks before and since apart, and compare with gold labels of both",
+        {"change": change[order].tolist(), "apart": found.apart},
+        "note",
     )
 
 
@@ -246,13 +282,18 @@ def halves(given: Annotations, posterior: np.ndarray, tables: np.ndarray) -> Hal
             each = [(len(half), right[half].mean()) for half in (early, late)]
             found.append((j, round_start(when[early[-1]], when[late[0]]), *zip(*each, strict=True), change, variance))
     if len(found) < WORKERS:
-        return Halves(*(np.zeros(shape) for shape in (0, 0, (0, 2), (0, 2), 0)))
+        return Halves(*(np.zeros(shape) for shape in (0, 0, (0, 2), (0, 2), 0)), 1.0)
     workers, since, sizes, shares, change, variance = (np.array(column) for column in zip(*found, strict=True))
+    low, high = of_median(change, INTERVAL)
+    usual = 0.0 if low <= 0 <= high else np.median(change)
     # The median of W normal variables has pi / (2 W) of the variance of one.
-    error = np.sqrt(variance + np.pi / 2 * variance.mean() / len(found))
-    t = (change - np.median(change)) / np.maximum(error, 1e-12)
-    tail = 2 * stdtr(sizes.sum(1) - 2, -np.abs(t))
-    return Halves(workers, since, sizes, shares, np.minimum(len(found) * tail, 1.0))
+    error = np.maximum(np.sqrt(variance + np.pi / 2 * variance.mean() / len(found)), 1e-12)
+    tail = 2 * stdtr(sizes.sum(1) - 2, -np.abs((change - usual) / error))
+    has_moved = (change - usual) * change >= MOVED * np.sqrt(variance) * np.abs(change - usual)
+    tail = np.where(has_moved, np.minimum(len(found) * tail, 1.0), 1.0)
+    usually = np.average(change, weights=1 / np.maximum(variance, 1e-12))
+    apart = chdtrc(len(found) - 1, ((change - usually) ** 2 / np.maximum(variance, 1e-12)).sum())
+    return Halves(workers, since, sizes, shares, tail, float(apart))
 
 
 def _sums(values: np.ndarray, code: np.ndarray) -> np.ndarray:

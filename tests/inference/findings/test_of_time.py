@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import crowdppl
-from picked_findings import findings_of, found_of_crowd
+from picked_findings import codes, findings_of, found_of_crowd
 
 import crowdppl as cp
 from crowdppl.inference.findings.of_time import date_text, round_start
@@ -105,6 +105,39 @@ def test_many_who_change_are_a_warning_and_the_rest_is_not_named():
     assert finding.severity == "warning"
     assert set(finding.values["workers"]) == {"w0", "w1"}
     assert finding.values["share"] == 0.25
+
+
+@pytest.mark.parametrize(("early", "late"), [(0.9, 0.55), (0.55, 0.9)])
+def test_of_a_crowd_of_which_half_changed_none_of_the_others_is_named(early, late):
+    """The median change lies between both halves, and who did not change was far from it."""
+    said = 0
+    for seed in range(8):
+        table, _ = crowd(400, tired=(0, 1, 2, 3), seed=seed, early=0.85)
+        rng = np.random.default_rng(seed)
+        changers, is_late = table["worker"].isin(["w0", "w1", "w2", "w3"]), table["task"] >= 200
+        share = np.where(changers, np.where(is_late, late, early), 0.85)
+        truth = rng.integers(0, 2, 400)[table["task"]]
+        table["label"] = np.where(rng.random(len(table)) < share, truth, 1 - truth)
+        table = table[rng.random(len(table)) < 0.5]
+        annotations = cp.Annotations.from_frame(table, when="at")
+        fit = cp.fit("one_coin", annotations, progress=False)
+        named = [name for finding in findings_of(fit, "changed") for name in finding.values["workers"]]
+        assert set(named) <= {"w0", "w1", "w2", "w3"}
+        apart = findings_of(fit, "changed_apart")
+        said += bool(named or apart)
+        assert not (named and apart)
+        if apart:
+            assert fit.verdict.trust == "with care"
+    assert said >= 6
+
+
+def test_of_crowds_that_do_not_change_or_change_alike_nothing_is_said_of_workers():
+    said = 0
+    for seed in range(20):
+        table, _ = crowd(seed=seed, tired=range(8) if seed % 2 else (), late=0.65)
+        fit = cp.fit("one_coin", cp.Annotations.from_frame(table, when="at"), progress=False)
+        said += bool({"changed", "changed_apart"} & set(codes(fit)))
+    assert said == 0
 
 
 def test_nobody_changed_where_tasks_become_harder_for_everybody_or_times_are_of_no_order():

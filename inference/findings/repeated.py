@@ -8,9 +8,9 @@ a vector with a one, :math:`y` and :math:`y'` those of two others, and all indep
 second moments are of the forms :math:`E[x x'^T] = A S A^T`, :math:`E[x y^T] = A S B^T` and :math:`E[y y'^T] = B S B^T`,
 so that two annotations of the worker agree with probability :math:`\mathrm{tr}(M_j S^{-1} M_j^T)`, where
 :math:`M_j = E[x y^T]` and now :math:`S = E[y y'^T]`: what a reliability is in two classes (Spearman 1904). The square
-of :math:`M_j` is taken over pairs of different tasks, which leaves no bias however few tasks each worker has, and S is
-that of all repeats. Of several workers it is the mean: where their tasks differ it is no less than with an S of each,
-since :math:`M S^{-1} M^T` is convex in both.
+of :math:`M_j` is taken over pairs of different tasks, which leaves no bias however few tasks each worker has. S is
+that of all pairs of other workers, without the worker's own among few workers, of whom the ablest one would raise what
+is taken for the others' agreement. Of several workers the share is the mean.
 
 All functions here take annotations of named workers, without abstentions.
 """
@@ -29,6 +29,7 @@ TASKS = 20  # that workers annotated more than once, and two others too, at the 
 MARGIN = 0.05  # of the share of pairs that agree, over what is expected
 ERRORS = 3.0  # standard errors beyond the margin
 MUCH = 0.02  # of all annotations repeat the worker's: chosen with `adult` in view, where .2 % do and none agrees
+FEW = 20  # workers with repeats at the most, for each of whom the others are looked at apart
 PARTS = 20  # of the tasks, without each of which the shares are taken again
 NUMBERS = 5e6  # of all tasks' matrices, about: of more tasks a sample is looked at
 NOTHING = 1e-9  # variance of what no annotation differs in
@@ -61,7 +62,9 @@ class _Repeated(NamedTuple):
     agreement: np.ndarray  # of two annotations of the worker
     own: np.ndarray  # shares of the classes among the worker's annotations, (U, K)
     others: np.ndarray  # mean of the others' shares, (U, K)
-    of_two: np.ndarray  # sum of the mean products of two different others' shares, by part, (P, K, K)
+    of_two: np.ndarray  # sums over tasks of the mean products of two workers' shares, by part, (V, P, K, K)
+    n_tasks: np.ndarray  # in these sums, (V, P)
+    without: np.ndarray  # by worker in which of them its own annotations are not; 0 of all where there is one, (J,)
 
 
 @once
@@ -119,15 +122,45 @@ def _repeated(given: sparse.csr_matrix, size: np.ndarray, task: np.ndarray, work
     shares = gave / np.maximum(m, 1)[:, None]
     products = (shares[:, :, None] * shares[:, None, :]).reshape(-1, k**2)
     of_task = sparse.csr_matrix((np.ones(len(task)), (task, np.arange(len(task)))))
-    sums, squares, at = of_task @ shares, of_task @ products, task[is_repeat]
-    own, m, n = shares[is_repeat], m[is_repeat], n[is_repeat]
-    total, squares = sums[at] - own, (squares[at] - products[is_repeat]).reshape(-1, k, k)
-    of_two = (total[:, :, None] * total[:, None, :] - squares) / (n * (n - 1))[:, None, None]
-    agreement = ((gave[is_repeat] ** 2).sum(1) - m) / (m * (m - 1))
-    task = np.unique(task[is_repeat], return_inverse=True)[1]
-    part = task % PARTS
-    by_part = np.stack([of_two[part == one].sum(0) for one in range(PARTS)])
-    return _Repeated(task, part, worker[is_repeat], agreement, own, total / n[:, None], by_part)
+    sums, squares = of_task @ shares, (of_task @ products).reshape(-1, k, k)
+    n_workers, looked_at = np.bincount(task, m > 0), np.unique(task[is_repeat])
+    part = np.full(len(sums), -1)
+    part[looked_at] = np.arange(len(looked_at)) % PARTS
+    who = np.unique(worker[is_repeat])
+    apart = who if len(who) <= FEW else np.array([-1])
+    others = [_of_two(sums, squares, n_workers, part, task[worker == j], shares[worker == j]) for j in apart]
+    of_two, n_tasks = (np.stack(each) for each in zip(*others, strict=True))
+    without = np.zeros(worker.max() + 1, int)
+    without[apart] = np.arange(len(apart))
+    gave, m, task, worker, n, own = (each[is_repeat] for each in (gave, m, task, worker, n, shares))
+    agreement = ((gave**2).sum(1) - m) / (m * (m - 1))
+    return _Repeated(
+        task, part[task], worker, agreement, own, (sums[task] - own) / n[:, None], of_two, n_tasks, without
+    )
+
+
+def _of_two(
+    sums: np.ndarray, squares: np.ndarray, size: np.ndarray, part: np.ndarray, task: np.ndarray, shares: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return sums over tasks of the mean products of two workers' shares, ``(P, K, K)``, and of how many, ``(P,)``.
+
+    Args:
+        sums: of all workers' shares by task, ``(T, K)``.
+        squares: of their products with themselves, ``(T, K, K)``.
+        size: the number of workers of each task, ``(T,)``.
+        part: of each task, -1 for one that is not looked at, ``(T,)``.
+        task: of the annotations of a worker who is left out.
+        shares: of the classes among these, a row each.
+    """
+    sums, squares, size = sums.copy(), squares.copy(), size - np.bincount(task, minlength=len(size))
+    sums[task] -= shares
+    squares[task] -= shares[:, :, None] * shares[:, None, :]
+    is_used = (part >= 0) & (size > 1)
+    sums, squares, size, part = (each[is_used] for each in (sums, squares, size, part))
+    two = (sums[:, :, None] * sums[:, None, :] - squares) / (size * (size - 1))[:, None, None]
+    k = sums.shape[1]
+    of_part = sparse.csr_matrix((np.ones(len(part)), (part, np.arange(len(part)))), (PARTS, len(part)))
+    return (of_part @ two.reshape(-1, k * k)).reshape(PARTS, k, k), np.bincount(part, minlength=PARTS)
 
 
 def _measured(repeated: _Repeated, workers: np.ndarray, errors: float = 0.0) -> AgreeingRepeats | None:
@@ -149,22 +182,25 @@ def _agreement(repeated: _Repeated, rows: np.ndarray, left: int = -1) -> tuple[f
         rows: those that count.
         left: the part of the tasks that is left out, −1 for none.
     """
-    k, is_used = repeated.own.shape[1], np.arange(PARTS) != left
-    rows = rows[repeated.part[rows] != left]
-    among = repeated.of_two[is_used].sum(0) / max((repeated.part != left).sum(), 1)
-    values, vectors = np.linalg.eigh((among + among.T) / 2)
-    values = np.where(np.abs(values) < NOTHING, np.inf, np.abs(values))  # of noise: either sign counts as shared
+    k, rows = repeated.own.shape[1], rows[repeated.part[rows] != left]
     worker, n = np.unique(repeated.worker[rows], return_inverse=True, return_counts=True)[1:]
     rows, worker = rows[n[worker] > 1], (np.cumsum(n > 1) - 1)[worker[n[worker] > 1]]
     if not len(rows):
         return 0.0, 1.0
     own, others, n = repeated.own[rows], repeated.others[rows], n[n > 1]
+    unit = repeated.without[repeated.worker[rows][np.unique(worker, return_index=True)[1]]]
+    used = np.arange(PARTS) != left
+    among = repeated.of_two[:, used].sum(1) / np.maximum(repeated.n_tasks[:, used].sum(1), 1)[:, None, None]
+    values, vectors = np.linalg.eigh((among + among.swapaxes(1, 2)) / 2)
+    values = np.where(np.abs(values) < NOTHING, np.inf, np.abs(values))  # of noise: either sign counts as shared
     of_pairs = 1 / (n - 1) / len(rows)  # of different tasks
     by_worker = sparse.csr_matrix((np.ones(len(rows)), (worker, np.arange(len(rows)))))
-    sums = by_worker @ (own[:, :, None] * others[:, None, :]).reshape(-1, k * k)
-    flat = (sums * np.sqrt(of_pairs)[:, None]).reshape(-1, k)
-    square = flat.T @ flat - (others * ((own**2).sum(1) * of_pairs[worker])[:, None]).T @ others
-    expected = np.einsum("ki,kl,li->i", vectors, square, vectors) / values
+    sums = (by_worker @ (own[:, :, None] * others[:, None, :]).reshape(-1, k * k)).reshape(-1, k, k)
+    square = np.zeros_like(among)
+    np.add.at(square, unit, np.einsum("wki,wkj->wij", sums, sums) * of_pairs[:, None, None])
+    alike = ((own**2).sum(1) * of_pairs[worker])[:, None, None] * others[:, :, None] * others[:, None, :]
+    np.add.at(square, unit[worker], -alike)
+    expected = np.einsum("uki,ukl,uli->ui", vectors, square, vectors) / values
     return float(repeated.agreement[rows].mean()), float(expected.sum())
 
 

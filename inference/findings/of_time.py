@@ -282,7 +282,7 @@ def halves(given: Annotations, posterior: np.ndarray, tables: np.ndarray) -> Hal
             each = [(len(half), right[half].mean()) for half in (early, late)]
             found.append((j, round_start(when[early[-1]], when[late[0]]), *zip(*each, strict=True), change, variance))
     if len(found) < WORKERS:
-        return Halves(*(np.zeros(shape) for shape in (0, 0, (0, 2), (0, 2), 0)), 1.0)
+        return Halves(np.zeros(0), np.zeros(0), np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), 1.0)
     workers, since, sizes, shares, change, variance = (np.array(column) for column in zip(*found, strict=True))
     low, high = of_median(change, INTERVAL)
     usual = 0.0 if low <= 0 <= high else np.median(change)

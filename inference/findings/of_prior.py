@@ -16,6 +16,7 @@ from jax import Array
 
 from ...data import Annotations
 from ...data.description import count_text
+from ...data.id_text import name_quoted
 from ...data.questions import workers_noun
 from ...models.parts.abstaining import SITE
 from ...models.parts.kernels import FAST
@@ -25,11 +26,15 @@ from ..densities.padded_sites import dirichlet_of, is_table
 from ..densities.prior import quick_rows
 from ..densities.programs import compiled, keys_of
 from ..fitted.fitted import Fitted
+from .of_crowd import tables_of
 from .register import Said, check
 
 DRAWS = (50, 200)  # from the prior, at the least and at the most, where its moments are estimated
 CLOSE = 1e-3  # relatively, of weights that are one number
 MOVED = 0.05  # by which a prior moves the median worker's accuracy, from which it is warned of
+MOVED_RARE = 0.03  # by which it moves the same of a rare class
+RARE = 0.5  # of an equal share of the annotations, below which a class is rare
+FEW = 5  # tasks of a class at the least, for something to be said of it
 WEAKENED = ("diagonal", "off_diagonal", "right", "wrong")  # options of which smaller ones are a weaker prior
 ENTRIES = 4e6  # of confusion matrices drawn, about
 OF_ROWS = (("worker", "class", "annotation"), ("worker", "annotation"))
@@ -104,16 +109,55 @@ def worker_prior(fitted: Fitted) -> WorkerPrior | None:
 
 def exact_worker_prior(fitted: Fitted) -> WorkerPrior | None:
     """Return the worker prior without draws, where the workers' matrices have a Dirichlet prior; else None."""
-    if not fitted.annotations.named or not any(dims in OF_ROWS for dims in fitted.dims.values()):
-        return None
-    fitted, n = _of_classes(fitted), fitted.annotations.n_workers
-    priors, confusions = jax.tree.map(lambda value: np.asarray(value, float)[:n], _row_priors(_at_mean(fitted.at_size)))
-    concentration = _concentration(priors, confusions)
-    if concentration is None:
+    if (concentration := _row_concentrations(fitted)) is None:
         return None
     total = concentration.sum(-1)
     right = np.diagonal(concentration, axis1=-2, axis2=-1)
     return WorkerPrior(total.sum(-1), (right / total).mean(-1), is_exact=True)
+
+
+def _row_concentrations(fitted: Fitted) -> np.ndarray | None:
+    """The concentrations of workers' rows, ``(J, K, L)``, where their matrices have a Dirichlet prior; else None."""
+    if not fitted.annotations.named or not any(dims in OF_ROWS for dims in fitted.dims.values()):
+        return None
+    fitted, n = _of_classes(fitted), fitted.annotations.n_workers
+    priors, confusions = jax.tree.map(lambda value: np.asarray(value, float)[:n], _row_priors(_at_mean(fitted.at_size)))
+    return _concentration(priors, confusions)
+
+
+@check("rare_class", "prior", needs={"story", "workers"})
+def rare_class(of: Fitted) -> Iterator[Said]:
+    """A rare class on which the prior expects workers to err more than they do elsewhere, as a note.
+
+    Of the median worker the row of that class is moved by more than 3 points from what the annotations of other classes
+    show, as in :func:`outweighed`. Errors on frequent tasks then look like tasks of the rare class, and its share of
+    the labels is too large.
+    """
+    tables, concentration = tables_of(of), _row_concentrations(of)
+    if tables is None or concentration is None or concentration.shape != tables.shape:
+        return
+    n = tables.sum(-1)
+    asked, share = n.sum(1) > 0, n.sum(0) / max(n.sum(), 1e-9)
+    tasks, right = np.asarray(of.posterior, float).sum(0), np.trace(tables, axis1=1, axis2=2).sum()
+    weight = concentration.sum(-1)
+    expected = np.diagonal(concentration, axis1=1, axis2=2) / weight
+    for k in np.flatnonzero((share < RARE / len(share)) & (tasks >= FEW)).tolist():
+        elsewhere = float((right - tables[:, k, k].sum()) / max(n.sum() - n[:, k].sum(), 1e-9))
+        drawn = weight[:, k] / (weight + n)[:, k] * (expected[:, k] - elsewhere)
+        moved = float(np.median(drawn[asked]))
+        if moved < -MOVED_RARE:
+            given, row, accuracy = (float(np.median(x[asked, k])) for x in (n, weight, expected))
+            yield Said(
+                f"by the labels {tasks[k] / len(of.posterior):.0%} of the tasks are of the class "
+                f"{name_quoted(of.annotations.classes[k])}, and how many are follows the prior, too: the median worker "
+                f"gave {count_text(round(given), 'annotation')} of them, beside {pseudo_annotations(row)} of the "
+                f"prior, which expects {accuracy:.0%} of them to be right, where {elsewhere:.0%} of the others are. "
+                "Errors on other tasks may pass for tasks of this class, and what workers are worth on it is hardly "
+                "known",
+                "compare with one_coin, which has one accuracy for all classes, and with gold labels",
+                {"class": of.annotations.classes[k], "annotations": given, "weight": row, "moved": moved},
+                "note",
+            )
 
 
 @check("outweighed", "prior", needs={"story", "workers"})

@@ -34,6 +34,7 @@ USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker", "one_c
 NOTED = (
     *(*USELESS, "class_of_none", "items_apart", "perhaps_copies", "names_alike", "changed", "agreement_changed"),
     "changed_apart",
+    "rare_class",
     "three_workers",
 )
 """Codes of findings that ask for care as notes, too."""

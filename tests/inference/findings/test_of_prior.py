@@ -232,3 +232,37 @@ def test_workers_who_all_abstain_have_a_prior_all_the_same():
     silent = cp.Annotations.from_dict({"t": {"ann": "skip", "bob": "skip"}}, classes=["a", "b"], abstain=["skip"])
     prior = worker_prior(fitted("dawid_skene", silent))
     np.testing.assert_allclose(prior.accuracy, [2 / 3, 2 / 3], rtol=1e-6)
+
+
+def of_shares(share, seed, n_tasks=300):
+    """Two classes, of which the second has a share of the tasks, by twelve workers right in .7 to .95, three a task."""
+    rng = np.random.default_rng(seed)
+    truth, able = (rng.random(n_tasks) < share).astype(int), rng.uniform(0.7, 0.95, 12)
+    worker = np.concatenate([rng.choice(12, 3, replace=False) for _ in range(n_tasks)])
+    task = np.repeat(np.arange(n_tasks), 3)
+    label = np.where(rng.random(len(task)) < able[worker], truth[task], 1 - truth[task])
+    frame = pd.DataFrame({"task": task, "worker": worker, "label": label})
+    return cp.Annotations.from_frame(frame), truth
+
+
+def test_a_class_of_which_workers_gave_little_beside_the_prior_is_noted_and_the_verdict_asks_for_care():
+    """Its share of the labels was twice that of the tasks, and the verdict that the crowd can be trusted."""
+    for seed in range(4):
+        annotations, truth = of_shares(0.05, seed)
+        fit = cp.fit("dawid_skene", annotations, progress=False)
+        (finding,) = (each for each in fit.findings if each.code == "rare_class")
+        assert finding.values["class"] == 1
+        assert finding.values["weight"] == pytest.approx(3.0)
+        tables = np.zeros((12, 2))
+        np.add.at(tables, annotations.worker, fit.posterior[annotations.task])
+        assert finding.values["annotations"] == pytest.approx(np.median(tables[:, 1]), rel=1e-3)
+        assert fit.verdict.trust != "yes"
+        assert fit.posterior[:, 1].mean() > truth.mean()
+        assert "rare_class" not in [each.code for each in cp.fit("one_coin", annotations, progress=False).findings]
+
+
+def test_classes_that_are_not_rare_or_have_many_annotations_are_not_noted():
+    for share, n_tasks in ((0.5, 300), (0.3, 300), (0.05, 3000)):
+        for seed in range(3):
+            fit = cp.fit("dawid_skene", of_shares(share, seed, n_tasks)[0], progress=False)
+            assert "rare_class" not in [each.code for each in fit.findings]

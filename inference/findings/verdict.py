@@ -294,7 +294,8 @@ def _workers(of: Posterior, source: Annotations | Files) -> tuple[str, ...]:
     if not len(found) and tells_of_nobody(of):
         return (f"Which of {everyone} to review is not told: they agree no more than by chance.",)
     if not len(found):
-        return (f"None of {everyone} is to be reviewed, by what the annotations tell.",)
+        nobody = f"None of {everyone} is" if n > 1 else "The only one is not"
+        return (f"{nobody} to be reviewed, by what the annotations tell.",)
     first = found.head(n_shown(len(found), SHOWN))
     verb = "is" if len(found) == 1 else "are"
     said = [f"{len(found):,} of {everyone} {verb} to be reviewed (workers.csv)."]

@@ -345,8 +345,10 @@ class Panel:
         if not len(biased):
             return ""
         each = [
-            f"{name!r} {row['position_bias']:.2f} ({row['position_bias_low']:.2f} to {row['position_bias_high']:.2f})"
-            for name, row in biased.iterrows()
+            f"{bias:.2f} ({low:.2f} to {high:.2f}) of {name!r}"
+            for name, bias, low, high in biased[
+                ["position_bias", "position_bias_low", "position_bias_high"]
+            ].itertuples()
         ]
         return (
             f"{count_text(len(biased), 'judge')} of {len(self.judges)} name{'s' * (len(biased) == 1)} an item for its "

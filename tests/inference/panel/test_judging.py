@@ -234,7 +234,8 @@ def test_comparisons_have_a_ranking_and_position_bias_in_the_opening_the_page_an
     alone = replace(panel, judges=panel.judges.loc[[clear.index[0]]])
     assert any("1 judge of 1 names an item" in one for one in alone.sentences)
     for name, row in clear.iterrows():
-        assert f"{name!r} {row['position_bias']:.2f}" in positions
+        ends = f"({row['position_bias_low']:.2f} to {row['position_bias_high']:.2f})"
+        assert f"{row['position_bias']:.2f} {ends} of {name!r}" in positions
     assert repr(panel.ranking.index[0]) in panel.sentences[-1]
     assert [row["item"] for row in panel.to_json()["ranking"]] == list(panel.ranking.index)
     page = Page(panel.report(tmp_path / "panel.html").read_text(encoding="utf-8"))

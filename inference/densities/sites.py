@@ -1,5 +1,6 @@
 """A story's sites: parameters, their supports, dimensions and kinds, derived quantities, starts, emissions' rows."""
 
+from collections import deque
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from numpyro.infer import init_to_uniform
 from ...data import Annotations, Ids
 from ...data.arrays import BY_ROW, changed
 from ...data.sharding import as_on_one_device
-from ...models import Emission, StoryError
+from ...models import Emission, Story, StoryError
 from ...models.parts.classifier import PREFIX
 from ...models.parts.contract import dim_of_plate, is_promised
 from ...models.parts.general import GENERAL
@@ -38,6 +39,8 @@ ACCEPTED = (
     "rows P(annotation | true class) are needed, from 0 and with sum 1, along the last dimension: counts are divided "
     "by their sum, log-probabilities go through jnp.exp, and logits through jax.nn.softmax"
 )
+
+_with_steps: deque[tuple[Story, int]] = deque(maxlen=64)  # stories of users that :func:`check_steps` passed, and K
 
 TAKEN = {"annotation", "chain", "draw", "task", "truth", "truth_probability", "worker"}  # beside the story's sites
 
@@ -247,12 +250,13 @@ def check_steps(model: Model, annotations: Annotations) -> None:
     Where its probabilities are factors of those of the annotations, and in sums, none of its expected counts is below
     zero, wherever it stands. The story is looked at where its parameters are drawn from their prior. Where EM looks
     after each step whether the density falls, as beside parameters that are no tables, or by ``infer={"exact_step":
-    False}``, the story is passed over.
+    False}``, the story is passed over, and so is one of which this process has looked at so many classes before.
 
     Raises:
         StoryError: with the site, and how it is written otherwise.
     """
-    if is_promised(model.story) or not annotations.n_rows:
+    looked_at = any(story is model.story and n == annotations.n_classes for story, n in _with_steps)
+    if is_promised(model.story) or looked_at or not annotations.n_rows:
         return
     bare = Model(model.story, {name: value for name, value in model.hyperparameters.items() if name not in GENERAL})
     data = jax.tree.map(jnp.asarray, _some_rows(annotations.replace(abstentions=Ids())))
@@ -272,6 +276,7 @@ def check_steps(model: Model, annotations: Annotations) -> None:
                 'single probability from dist.Beta; or give the site infer={"exact_step": False}, by which EM looks '
                 "whether its steps fall"
             )
+    _with_steps.append((model.story, annotations.n_classes))
 
 
 @compiled(once=True)

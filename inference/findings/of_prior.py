@@ -136,6 +136,8 @@ def rare_class(of: Fitted) -> Iterator[Said]:
     tables, concentration = tables_of(of), _row_concentrations(of)
     if tables is None or concentration is None or concentration.shape != tables.shape:
         return
+    if own_of_tasks(of.annotations) is not None:  # a class that few questions have is rare over all of them
+        return
     n = tables.sum(-1)
     asked, share = n.sum(1) > 0, n.sum(0) / max(n.sum(), 1e-9)
     tasks, right = np.asarray(of.posterior, float).sum(0), np.trace(tables, axis1=1, axis2=2).sum()

@@ -11,6 +11,8 @@ import numpyro.distributions as dist
 import pytest
 
 import crowdppl as cp
+from crowdppl.inference.densities import sites
+from crowdppl.inference.densities.model import Model
 from crowdppl.inference.storage.arviz_groups import group
 from crowdppl.models import dawid_skene
 from crowdppl.models.parts.emissions import SharedConfusion
@@ -255,6 +257,16 @@ def test_what_the_refusal_of_such_a_probability_advises_finds_the_truth():
     for story in (_coin(lambda share: share[:, 1]), _coin(lambda share: 1 - share[:, 0], exact_step=False)):
         fit = cp.fit(story, annotations.without_gold(), progress=False)
         assert (fit.posterior.argmax(1) == annotations.gold).mean() > 0.8
+
+
+def test_a_story_is_asked_for_its_steps_once_whatever_the_size_of_the_data(monkeypatch):
+    looks, look = [], sites._drawn_counts
+    monkeypatch.setattr(sites, "_drawn_counts", lambda *given: looks.append(1) or look(*given))
+    story = _coin(lambda share: share[:, 1])
+    for n_tasks in (30, 29, 31):
+        annotations, _ = cp.simulate("one_coin", n_tasks=n_tasks, n_workers=5, n_classes=3, seed=0)
+        sites.check_steps(Model(story, {}), annotations)
+    assert len(looks) == sites.LOOKS
 
 
 def test_rows_of_probabilities_pass_with_abstentions_and_shared_errors():

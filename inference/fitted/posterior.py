@@ -268,8 +268,9 @@ class Posterior:
         if self.only is not None:
             return self.only.confusion_draws
         if not self.has_draws:
-            each = [(fitted.confusion_draws, weight) for fitted, weight in self.weighty]
-            mean: np.ndarray = np.tensordot([weight for _, weight in each], [draws for draws, _ in each], axes=1)
+            mean: np.ndarray = sum(
+                weight * fitted.confusion_draws.mean((0, 1), keepdims=True) for fitted, weight in self.weighty
+            )
             return mean
         return self.in_draws(lambda fitted: fitted.confusion_draws)
 

@@ -124,8 +124,9 @@ def worker_scores(
     - vote_weight: of ``"wawa"``, the weight of the worker's vote.
     - group: with ``copies="one"``, who counted as one worker, whose scores all of them have; "" for the others.
 
-    An average and a rule have annotations, realised_accuracy and the scores of :func:`.workers.fitted_scores`. The
-    scores from confusion matrices are in :mod:`.confusion_scores`. The intervals of a fit without draws are of draws
+    An average has all but trace, informativeness and rank_one_distance; a rule has annotations, realised_accuracy, the
+    scores of :func:`.workers.fitted_scores`, and what gold labels and times say. The scores from confusion matrices are
+    in :mod:`.confusion_scores`. The intervals of a fit without draws are of draws
     around its point, widened where a score at the point lies outside of theirs (:func:`.interval_around`). Those of
     the gold labels and of the times are described in :func:`.workers.gold_scores` and
     :func:`.workers.seconds_by_worker`.
@@ -152,7 +153,8 @@ def worker_scores(
     if fit.rule is not None:
         if misled is not None and checked(misled):
             fitted_of(fit)
-        return frame.assign(realised_accuracy=realised_accuracy(fit.posterior, fit.annotations), **fit.rule.by_worker)
+        right = realised_accuracy(fit.posterior, fit.annotations)
+        return _with_counted(fit, frame.assign(realised_accuracy=right, **fit.rule.by_worker), interval)
     if fit.only is not None:
         more_scores = partial(confusion_scores.more_scores, kind=fit.source.kind)
         frame = _with_scores(fit, frame, more_scores, interval)
@@ -164,15 +166,8 @@ def worker_scores(
     estimate = realised_accuracy(fit.allowing_for(misled).posterior, fit.annotations)
     draws = np.concatenate(list(_realised_accuracy_draws(fit, misled)))
     frame = with_realised_accuracy(frame, estimate, interval_around(fit, estimate, draws[None], interval))
-    frame = _without_left_out(frame, fit)
-    if fit.only is None:
-        return with_groups(frame, fit)
-    frame = _with_error_correlation(fit, frame, interval)
-    if fit.annotations.gold is not None:
-        frame = frame.join(gold_scores(fit.annotations, interval=interval))
-    if fit.annotations.seconds is not None:
-        frame = frame.join(seconds_by_worker(fit.annotations, interval))
-    return with_groups(frame, fit)
+    frame = _with_error_correlation(fit, _without_left_out(frame, fit), interval)
+    return _with_counted(fit, frame, interval)
 
 
 def _realised_accuracy_draws(fit: Posterior, misled: float | None) -> Iterator[np.ndarray]:
@@ -323,6 +318,15 @@ def with_realised_accuracy(
         found["realised_accuracy_low"], found["realised_accuracy_high"] = interval
     beside = max(at for at, name in enumerate(frame) if str(name).startswith("accuracy")) + 1
     return pd.concat([frame.iloc[:, :beside], pd.DataFrame(found, frame.index), frame.iloc[:, beside:]], axis=1)
+
+
+def _with_counted(fit: Posterior, frame: pd.DataFrame, interval: float) -> pd.DataFrame:
+    """The frame with what gold labels and times say of each worker, whatever the fit, and with groups."""
+    if fit.annotations.gold is not None:
+        frame = frame.join(gold_scores(fit.annotations, interval=interval))
+    if fit.annotations.seconds is not None:
+        frame = frame.join(seconds_by_worker(fit.annotations, interval))
+    return with_groups(frame, fit)
 
 
 def _with_error_correlation(fit: Posterior, frame: pd.DataFrame, interval: float) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from ..findings.summary import Summary, summarise
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL
 from ..fitted.posterior import Posterior, fitted_of, posterior_of
-from ..fitted.workers import gold_scores, worker_scores
+from ..fitted.workers import worker_scores
 
 Fits = Mapping[str, Posterior | Fitted] | Iterable[Posterior | Fitted] | None
 
@@ -60,8 +60,6 @@ class Subject:
         if not self.annotations.named:
             return None
         found = with_review(worker_scores(self.source), self.source)
-        if "gold_accuracy" not in found and self.annotations.gold is not None:
-            found = found.join(gold_scores(self.annotations))
         return found.set_axis(pd.Index(list(map(name_text, found.index)), name="worker"), axis=0)
 
     @cached_property

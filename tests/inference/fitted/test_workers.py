@@ -130,6 +130,22 @@ def test_new_columns_come_after_the_old_ones(em, svi):
         assert columns[at + 1 : at + 3] == [f"{name}_low", f"{name}_high"]
 
 
+def test_what_gold_labels_and_times_say_is_there_of_every_fit(em, svi, crowd):
+    average = cp.stack({"em": em, "svi": svi}, weights={"em": 0.4, "svi": 0.6})
+    rule = cp.fit("majority_vote", crowd, progress=False)
+    for counted in (gold_scores(crowd), seconds_by_worker(crowd)):
+        for fit in (average, rule):
+            pd.testing.assert_frame_equal(fit.workers[counted.columns], counted)
+    assert average.workers["error_correlation"].notna().sum() == 4  # but of the worker who annotated nothing
+    assert "error_correlation" not in rule.workers
+
+
+def test_a_point_and_draws_are_averaged(em, svi):
+    average = cp.stack({"em": em, "svi": svi}, weights={"em": 0.4, "svi": 0.6})
+    expected = 0.4 * em.confusion_draws[0, 0] + 0.6 * svi.confusion_draws.mean((0, 1))
+    np.testing.assert_allclose(average.confusion_draws, expected[None, None], rtol=1e-6)
+
+
 def test_scores_are_averaged_over_draws_with_their_quantiles(svi):
     tables, shares = svi.confusion_draws, svi.posterior.mean(0)
     found, around = svi.worker_scores(interval=0.6), more_scores(tables, class_mix_draws(svi))

@@ -56,6 +56,7 @@ IN_FULL = (
 
 SHOWN = 5  # doubtful tasks, pairs of classes and workers that are named
 FAR = 0.2  # by which probabilities are above the share of right labels where they are worth nothing
+SOME = 0.2  # of the labels, from which doubtful ones are in the heading
 MOST = 0.5  # of the labels, beyond which doubtful ones ask for care
 MANY = 1 / 3  # of the annotations, from which those of workers to be reviewed ask for care
 UNLIKELY = 0.05  # the probability by chance of a difference that is said
@@ -68,6 +69,9 @@ HEADLINES: dict[Trust, str] = {
     "no": "This crowd cannot be trusted without gold labels",
     "unknown": "Whether this crowd can be trusted was not looked at",
 }
+
+DOUBTED = "The probabilities of this crowd can be trusted; {:.0%} of its labels are doubtful"
+"""The headline where the crowd can be trusted and from :data:`SOME` of its labels on are doubtful."""
 
 UNSEEN = "Errors that most of them share show in no annotations; a few gold labels tell."
 """The limit of all checks."""
@@ -120,6 +124,7 @@ class Verdict:
         labels: how many labels are doubtful and where they lie, a sentence each.
         workers: how many workers to review, and who and why, a sentence each.
         next: what to do next, the page last.
+        doubtful: the share of the labels that are doubtful, from 0 to 1.
     """
 
     trust: Trust
@@ -127,11 +132,21 @@ class Verdict:
     labels: tuple[str, ...]
     workers: tuple[str, ...]
     next: tuple[Step, ...]
+    doubtful: float = 0.0
+
+    @property
+    def headline(self) -> str:
+        """The heading of the first answer, with the share of doubtful labels where it is a fifth or more.
+
+        Probabilities of labels may be right as often as they say where many of them are low.
+        """
+        is_doubted = self.trust == "yes" and self.doubtful >= SOME
+        return DOUBTED.format(self.doubtful) if is_doubted else HEADLINES[self.trust]
 
     @property
     def sections(self) -> dict[str, tuple[str, ...]]:
         """The first three answers: their lines by heading."""
-        return {HEADLINES[self.trust]: self.why, "Labels": self.labels, "Workers": self.workers}
+        return {self.headline: self.why, "Labels": self.labels, "Workers": self.workers}
 
     def commands(self, folder: str) -> dict[str, str]:
         """Return what to do next: by command of the shell, on the folder of the fit, what it does."""
@@ -166,8 +181,8 @@ def verdict(of: Posterior) -> Verdict:
     trust = "no" if gap > FAR else "with care" if against and trust == "yes" else trust
     why = [*against, *why]
     annotations = of.annotations
-    unsure = annotations.n_tasks - n_sure(of)
-    if trust == "yes" and unsure > MOST * annotations.n_tasks:
+    doubtful = 1 - n_sure(of) / max(annotations.n_tasks, 1)
+    if trust == "yes" and doubtful > MOST:
         trust, why = "with care", ["Most labels are doubtful.", *why]
     if trust == "yes" and annotations.named and (share := _to_review(of)) >= MANY:
         trust, why = "with care", [f"Workers who are to be reviewed gave {share:.0%} of the annotations.", *why]
@@ -187,22 +202,26 @@ def verdict(of: Posterior) -> Verdict:
     if gap:
         points = f"{100 * gap:.0f} percentage points"
         labels = (f"By the gold tasks the probabilities are too high by {points}, so that more are doubtful.", *labels)
-    return Verdict(trust, tuple(why), labels, workers, (*_other_way(of), *_next(annotations)))
+    return Verdict(trust, tuple(why), labels, workers, (*_other_way(of), *_next(annotations)), doubtful)
 
 
 def _of_files(of: Posterior, trust: Trust, why: list[str]) -> Verdict:
     """The verdict on a fit of files, whose findings are of all annotations or of a sample."""
     source, here = of.source, of.in_memory
-    labels = (_how_many(source.n_tasks, source.n_tasks - int(of.fitted.label_sums.sure), source),)
+    n_doubtful = source.n_tasks - int(of.fitted.label_sums.sure)
+    labels = (_how_many(source.n_tasks, n_doubtful, source),)
+    doubtful = n_doubtful / max(source.n_tasks, 1)
     if here is None:
         untold = ["Its annotations stay where they are, so that no check looked at them."]
         return Verdict("unknown" if trust == "yes" else trust, tuple(why or untold), labels, (), ())
+    if trust == "yes" and doubtful > MOST:
+        trust, why = "with care", ["Most labels are doubtful.", *why]
     if trust == "yes" and source.named and (share := _to_review(here)) >= MANY:
         trust, why = "with care", [f"Workers who are to be reviewed gave {share:.0%} of the annotations.", *why]
     why = why or [_agreement(here), UNSEEN]
     if here.annotations.n_tasks < source.n_tasks:
         why.append(f"Checks looked at {here.annotations.n_tasks:,} of {source.n_tasks:,} tasks.")
-    return Verdict(trust, tuple(why), labels, _workers(here, source), ())
+    return Verdict(trust, tuple(why), labels, _workers(here, source), (), doubtful)
 
 
 def _against_gold(of: Posterior) -> tuple[list[str], float]:

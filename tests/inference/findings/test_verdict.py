@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from made_fits import changed
 import crowdppl as cp
 from crowdppl.data.errors import AnnotationWarning
 from crowdppl.inference.findings.review import UNTOLD, reviewed
-from crowdppl.inference.findings.verdict import SHOWN, UNSEEN
+from crowdppl.inference.findings.verdict import HEADLINES, SHOWN, UNSEEN
 
 N_TASKS, N_WORKERS = 120, 12
 
@@ -148,6 +149,27 @@ def test_labels_of_which_most_are_doubtful_ask_for_care(healthy):
     assert doubtful.verdict.trust == "with care"
     assert doubtful.verdict.why[0] == "Most labels are doubtful."  # their number is said of the labels
     assert not any("Most labels" in why for why in healthy.verdict.why)
+
+
+def test_where_a_third_of_the_labels_is_doubtful_their_share_is_in_the_heading(healthy, tmp_path):
+    """Of able workers who gave few annotations each, labels are right as often as they say, and many are in doubt."""
+    rows = table(0.75)
+    few = rows[rows.groupby("task").cumcount() < 4]
+    in_memory = cp.fit("one_coin", few, progress=False)
+    folder = tmp_path / "few"
+    folder.mkdir()
+    from_files = cp.fit("one_coin", by_table(few, folder), progress=False)
+    for fit in (in_memory, from_files):
+        share = (in_memory.labels["probability"] < 0.9).mean()
+        assert 0.2 <= share <= 0.5
+        assert fit.verdict.trust == "yes"
+        assert fit.verdict.doubtful == pytest.approx(share)
+        assert f"{share:.0%} of its labels are doubtful" in fit.verdict.headline
+        assert next(iter(fit.verdict.sections)) == fit.verdict.headline != healthy.verdict.headline
+    assert healthy.verdict.doubtful < 0.2
+    assert replace(healthy.verdict, doubtful=0.199).headline == healthy.verdict.headline
+    assert "20%" in replace(healthy.verdict, doubtful=0.2).headline
+    assert replace(in_memory.verdict, trust="with care").headline == HEADLINES["with care"]
 
 
 @pytest.mark.parametrize(("n_guessing", "trust"), [(1, "yes"), (6, "with care")])

@@ -26,6 +26,7 @@ from ..densities.padded_sites import dirichlet_of, is_table
 from ..densities.prior import quick_rows
 from ..densities.programs import compiled, keys_of
 from ..fitted.fitted import Fitted
+from ..fitted.learned_prior import LEARNED
 from .of_crowd import tables_of
 from .register import Said, check
 
@@ -143,6 +144,9 @@ def rare_class(of: Fitted) -> Iterator[Said]:
     tasks, right = np.asarray(of.posterior, float).sum(0), np.trace(tables, axis1=1, axis2=2).sum()
     weight = concentration.sum(-1)
     expected = np.diagonal(concentration, axis1=1, axis2=2) / weight
+    names = () if of.outcome.facts.get("learned") else ("diagonal", "off_diagonal")
+    options = " and ".join(f"{name}={LEARNED!r}" for name in names if name in _options(of))
+    learned = f"with {options}, by which workers are about as right on it as elsewhere, " * bool(options)
     for k in np.flatnonzero((share < RARE / len(share)) & (tasks >= FEW)).tolist():
         elsewhere = float((right - tables[:, k, k].sum()) / max(n.sum() - n[:, k].sum(), 1e-9))
         drawn = weight[:, k] / (weight + n)[:, k] * (expected[:, k] - elsewhere)
@@ -156,7 +160,7 @@ def rare_class(of: Fitted) -> Iterator[Said]:
                 f"prior, which expects {accuracy:.0%} of them to be right, where {elsewhere:.0%} of the others are. "
                 "Errors on other tasks may pass for tasks of this class, and what workers are worth on it is hardly "
                 "known",
-                "compare with one_coin, which has one accuracy for all classes, and with gold labels",
+                f"compare with one_coin, which has one accuracy for all classes, {learned}and with gold labels",
                 {"class": of.annotations.classes[k], "annotations": given, "weight": row, "moved": moved},
                 "note",
             )

@@ -1,5 +1,7 @@
 """The prior of a worker in numbers: its weight, the accuracy that it expects, a warning where it outweighs the data."""
 
+import re
+
 import jax.numpy as jnp
 import numpy as np
 import numpyro
@@ -259,6 +261,22 @@ def test_a_class_of_which_workers_gave_little_beside_the_prior_is_noted_and_the_
         assert fit.verdict.trust != "yes"
         assert fit.posterior[:, 1].mean() > truth.mean()
         assert "rare_class" not in [each.code for each in cp.fit("one_coin", annotations, progress=False).findings]
+
+
+def test_a_prior_that_is_learned_as_the_remedy_says_has_about_the_share_of_a_rare_class_that_the_tasks_have():
+    """Where workers are as right on it as elsewhere; by the default prior its share is about twice that."""
+    by_default, learned = [], []
+    for seed in range(4):
+        annotations, truth = of_shares(0.05, seed)
+        fit = cp.fit("dawid_skene", annotations, progress=False)
+        (finding,) = (each for each in fit.findings if each.code == "rare_class")
+        given = dict(re.findall(r"(\w+)='(\w+)'", finding.remedy))
+        other = cp.fit("dawid_skene", annotations, progress=False, **given)
+        assert "rare_class" not in [each.code for each in other.findings]
+        by_default.append(fit.posterior[:, 1].mean() / truth.mean())
+        learned.append(other.posterior[:, 1].mean() / truth.mean())
+    assert np.mean(by_default) > 1.5
+    assert 0.8 < np.mean(learned) < 1.25
 
 
 def test_classes_that_are_not_rare_or_have_many_annotations_are_not_noted():

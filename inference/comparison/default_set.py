@@ -121,7 +121,9 @@ def auto(
     The probabilities of the average are nearer to how often its labels are right (``benchmarks/auto.py``). Nor do
     annotations say which tasks mislead the whole crowd, so that the probabilities allow for a few of them
     (:mod:`.misled`). Of both there is less where the annotations are independent given the labels, as the stories say,
-    as far as that can be told.
+    as far as that can be told. Of a few hundred tasks it hardly can: labels of clean crowds of that size, with ordered
+    classes or without, are right more often than they say, by 2 to 11 percentage points. With ``votes=0`` and
+    ``misled=0`` they say what the stories do, which on fifteen of sixteen open crowds is more than is right.
 
     A story that has lost a class which the votes give to tasks has no weight, by any `weights`. Where all have, of
     workers who give one class each, as labelling functions do whose abstentions are not known, the labels are those of

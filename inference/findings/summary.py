@@ -435,9 +435,12 @@ def to_review(of: Posterior | Fitted) -> dict[str, str]:
 
 
 def class_frame(fit: Posterior | Fitted, interval: float = INTERVAL) -> pd.DataFrame:
-    """By class, or by question and class, its mean probability over the tasks, and of one story its prevalence, too.
+    """By class, or by question and class, its mean probability over the tasks, and of stories its prevalence, too.
 
-    The interval of the prevalence is the story's: it holds as far as the story does.
+    The interval of the prevalence is of one story: it holds as far as the story does. Of an average the prevalence is
+    the mean of the stories' shares of the class, by weight. The votes' share, and that of misled tasks, allow for
+    doubt of each label, and are as much for a rare class as for others, whose tasks are many more: of labels of which
+    2 % are of a class they would make a tenth.
     """
     source = fit.source
     if not isinstance(source, Annotations):
@@ -445,7 +448,7 @@ def class_frame(fit: Posterior | Fitted, interval: float = INTERVAL) -> pd.DataF
     rows = class_rows(source)
     frame = pd.DataFrame({"mean_probability": rows.shares(fit.posterior)}, rows.names)
     if not isinstance(fit, Fitted):
-        return frame
+        return frame.assign(prevalence=rows.shares(fit.allowing_for(0.0).posterior)) if fit.is_average else frame
     known, drawn = (each.draws_of("prevalence") for each in (fit, fit.with_uncertainty))
     if known is not None and drawn is not None:
         frame["prevalence"] = estimate = _of_rows(source, rows, known).mean((0, 1))

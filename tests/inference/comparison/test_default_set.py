@@ -262,6 +262,25 @@ def test_the_summary_has_classes_and_workers_as_that_of_a_fit(stacked):
     assert any("worker" in name for name in found.tables)
 
 
+def test_the_prevalence_of_a_rare_class_by_an_average_is_that_of_its_stories_and_not_of_the_votes():
+    """The votes' share and that of misled tasks made 11 % of a class that 5 % of the tasks are of."""
+    means = []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        truth, able = np.arange(300) < 15, rng.uniform(0.7, 0.95, 20)
+        task, worker = np.repeat(np.arange(300), 3), np.concatenate([rng.permutation(20)[:3] for _ in range(300)])
+        label = np.where(rng.random(900) < able[worker], truth[task], ~truth[task]).astype(int)
+        frame = pd.DataFrame({"task": task, "worker": worker, "label": label})
+        fit = cp.fit("auto", frame, progress=False)
+        by_stories = sum(fit.weights[name] * one.probabilities.mean() for name, one in fit.fits.items())
+        shown = fit.summary().tables["classes"]
+        np.testing.assert_allclose(shown["prevalence"], by_stories, atol=1e-5)
+        np.testing.assert_allclose(shown["mean_probability"], fit.probabilities.mean())
+        means.append(shown.loc[1])
+    assert pd.DataFrame(means)["prevalence"].mean() == pytest.approx(0.05, abs=0.025)
+    assert pd.DataFrame(means)["mean_probability"].mean() > 0.09
+
+
 def test_unnamed_annotations_have_a_default_set_of_stories_that_need_no_names():
     unnamed = cp.load_dataset("anesthesia").replace(worker=None)
     assert story_set(None, unnamed) is DEFAULT_SET_UNNAMED

@@ -25,6 +25,7 @@ from .densities.probabilities import Probabilities
 from .engines.checkpoints import CheckpointOptions
 from .engines.registry import ENGINES, MEANT
 from .findings.look import findings
+from .findings.of_questions import unequal_questions
 from .fit_story import fit_story
 from .fitted.item_ranking import OF_PREFERENCES
 from .fitted.members import checked_members, from_seeds, mean_of_members
@@ -60,7 +61,7 @@ def fit(
     abstentions: str | None = None,
     constant_workers: str = "leave_out",
     copies: str | None = None,
-    quality: str = "shared",
+    quality: str | None = None,
     members: int = 1,
     seed: int = 0,
     backend: str = "numpyro",
@@ -124,7 +125,9 @@ def fit(
             them; ``"by_question"`` for parameters of each worker on each question
             (:meth:`.Annotations.by_question`), which frames by worker have as a level; ``"pooled"`` for these drawn
             towards parameters of the worker on all questions, by a strength that is learned, ``question_share``. Of
-            annotations in memory on one device.
+            annotations in memory on one device. None for ``"shared"``, and with the story ``"auto"`` for
+            ``"by_question"`` where how often annotations agree says that some questions are much harder than others
+            (:func:`.unequal_questions`), which a note then says.
         members: M fits of a story with a network, from the seeds ``seed`` to ``seed + M - 1``, whose labels and
             predictions are averaged with equal weights; ``fit.fits`` has them, and
             ``fit.predict_proba(x, by_member=True)`` their probabilities one by one, which lie as far apart as start,
@@ -200,7 +203,11 @@ def fit(
         if (engine := MEANT.get(story.casefold(), story)) in ENGINES:
             raise UnknownNameError(f"{story!r} is an engine, and goes with any story: method={engine!r}")
         raise unknown_name("story", story, known, meant=CALLED_ELSEWHERE.get(story.casefold()))
-    annotations = _with_quality(_annotations_of(annotations, tell=progress), quality)
+    annotations = _annotations_of(annotations, tell=progress)
+    if quality is None:
+        is_auto = isinstance(story, str) and story == "auto" and isinstance(annotations, Annotations)
+        quality = "by_question" if is_auto and unequal_questions(annotations) else "shared"
+    annotations = _with_quality(annotations, quality)
     if quality == "pooled":
         if devices is not None:
             raise ValueError(f"devices={devices!r}: quality='pooled' is of annotations on one device; leave it out")

@@ -20,6 +20,7 @@ from . import of_labels as of_labels
 from . import of_modes as of_modes
 from . import of_names as of_names
 from . import of_prior as of_prior
+from . import of_questions as of_questions
 from . import of_scales as of_scales
 from . import of_scores as of_scores
 from . import of_time as of_time

@@ -158,7 +158,7 @@ def test_prevalences_of_questions_alone_are_those_of_separate_fits():
     cells = [(i, names[q][j], QUESTIONS[q], int(said[i, j, q])) for i, j, q in np.ndindex(said.shape)]
     table = pd.DataFrame(cells, columns=["task", "worker", "question", "label"])
     annotations = cp.Annotations.from_frame(table, question="question")
-    to_the_end = {"tolerance": 1e-9, "max_iterations": 500, "progress": False}  # of float32 the default ends .001 before
+    to_the_end = {"tolerance": 1e-9, "max_iterations": 500, "progress": False}  # by default it ends .001 before
     both = cp.fit("dawid_skene", annotations, **to_the_end).probabilities
     for name in QUESTIONS:
         alone = cp.fit("dawid_skene", annotations.of_question(name), **to_the_end).probabilities

@@ -15,6 +15,11 @@ BY_TASK = ("gold", "features", "evidence", "prior", "model_scores", "sides", "qu
 """Fields of annotations with a value for each row, beside its task, and for each task, beside its name."""
 
 
+def rows_of(annotations: Any) -> dict[str, Array | None]:
+    """Return the fields of annotations with a value for each row, with their tasks."""
+    return {name: getattr(annotations, name) for name in ("task", *BY_ROW)}
+
+
 def lengthened(values: Array, axis: int, size: int) -> np.ndarray:
     """Values with copies of the last entry along an axis, as far as ``size``."""
     widths = [(0, 0)] * np.ndim(values)

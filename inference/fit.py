@@ -116,8 +116,9 @@ def fit(
         copies: ``"keep"`` counts the annotations of workers in full who agree with each other more than independent
             ones can, and a warning names them; ``"one"`` takes each group of them for one worker, who gives what most
             of them give: right where they copy, and a loss where they are much better than the rest, which annotations
-            do not tell. Where no group is sure, it takes one that a note says may copy. The others of the group have no
-            annotations then. ``"auto"`` does so where half of the
+            do not tell. Where no group is sure, it takes one that a note says may copy. The others of the group have
+            the scores of that one, and ``fit.annotations`` none of their annotations; ``fit.given`` has them, and
+            numbers of annotations and votes are of these. ``"auto"`` does so where half of the
             annotations are left, with a warning, and else keeps them. Both count once what a worker gave a task most
             often where repeats of workers agree more than independent ones would. None for ``"keep"``, and for
             ``"auto"`` with the story ``"auto"``, with gold labels as without.

@@ -1,6 +1,7 @@
 """One story by one engine: annotations in, a `Fitted` out. `crowdppl.fit` calls it, and comparison refits with it."""
 
 import inspect
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ import pandas as pd
 from jax.sharding import Mesh
 
 from ..data import AnnotationError, Annotations, unknown_name
+from ..data.arrays import rows_of
 from ..data.errors import UnknownNameError, check_name, look_up, warn
 from ..data.exports.reading import OPTIONS as OF_ANNOTATIONS
 from ..data.exports.reading import read
@@ -115,8 +117,8 @@ def fit_story(
             f"annotations are needed second, got a {type(annotations).__name__}; make them with "
             "cp.read(path or table), cp.Annotations.from_frame(frame), .from_matrix(matrix), …"
         )
-    annotations = with_abstentions_that(annotations, abstentions)
-    annotations, constant = without_constant_workers(annotations, constant_workers)
+    given = with_abstentions_that(annotations, abstentions)
+    annotations, constant = without_constant_workers(given, constant_workers)
     apart: dict[str, Any] = {"constant_workers": constant}
     if copies != "keep":
         counted = with_copies(annotations, copies, labels_by_one_coin)
@@ -175,7 +177,8 @@ def fit_story(
         keep.write()
         outcome = outcome if progress else outcome._replace(facts={**outcome.facts, "silent": True})
         annotations = annotations.replace(prior=None if data.prior is None else np.asarray(data.prior))
-        fitted = Fitted(model, annotations, outcome, method, all_settings, dims)
+        rows = _given_rows(given, annotations)
+        fitted = Fitted(model, annotations, outcome, method, all_settings, dims, given_rows=rows)
         return _looked_at(fitted, apart, is_whole=mesh is None)
 
 
@@ -357,7 +360,11 @@ def update(
             "a fit in minibatches, or with a network or a guide that is not mean field, is not updated; fit everything "
             "anew by cp.fit"
         )
-    annotations = before.joined(more)
+    annotations = given = before.joined(more)
+    if fitted.given_rows is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said above
+            given = fitted.given.joined(more)
     if (constant := left_out_before(fitted.findings, annotations)) is not None:
         annotations = annotations.rows(constant.others(annotations))
     annotations, counted = counted_before(annotations, fitted.findings, _with_gold(annotations, gold))
@@ -379,7 +386,14 @@ def update(
         start = sparse_em.solution(model, data, moving, start, fitted.dims, key, of_em)
     outcome = run_at_size(engine, model, data, fitted.dims, key, settings, progress=progress, start=start)
     apart = {"constant_workers": constant, **counted}
-    return _looked_at(Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims), apart)
+    again = Fitted(model, annotations, outcome, fitted.method, fitted.settings, fitted.dims)
+    return _looked_at(again.replace(given_rows=_given_rows(given, annotations)), apart)
+
+
+def _given_rows(given: Annotations, counted: Annotations) -> dict[str, Any] | None:
+    """Return the rows of annotations as they were given; None where each counts in the fit as it was given."""
+    rows, of_fit = rows_of(given), rows_of(counted)
+    return rows if any(of_fit[name] is not values for name, values in rows.items()) else None
 
 
 def labels_by_one_coin(annotations: Annotations) -> np.ndarray:

@@ -116,7 +116,7 @@ class Fit(Posterior):
 
     def gold_scores(self, gold: Any = None, interval: float = INTERVAL) -> pd.DataFrame:
         """By worker how many annotations of gold tasks are right, with Jeffreys' interval: :func:`.gold_scores`."""
-        return gold_scores(self.annotations, gold, interval=interval)
+        return gold_scores(self.given, gold, interval=interval)
 
     def decide(
         self,
@@ -224,8 +224,8 @@ class Fit(Posterior):
 
     @property
     def n_annotations(self) -> int:
-        """The number of annotations."""
-        return self.source.n_annotations
+        """The number of annotations that were given."""
+        return (self.source if self.on_disk else self.given).n_annotations
 
     @property
     def classes(self) -> list[Any]:

@@ -52,8 +52,8 @@ class BesideVotes(NamedTuple):
 
 
 def beside_votes(of: Labels) -> BesideVotes:
-    """Return how the labels compare with the majority vote."""
-    votes, kind = of.annotations.votes(), of.annotations.kind
+    """Return how the labels compare with the majority vote of the annotations as they were given."""
+    votes, kind = of.given.votes(), of.given.kind
     most, voted = kind.majority(votes) > 0, votes.sum(-1) > 0
     decided = voted & (most.sum(-1) == 1)
     return BesideVotes(decided, voted & ~decided, decided & ~most[np.arange(len(votes)), kind.label(of.posterior)])

@@ -85,7 +85,7 @@ def gold_accuracy(of: Posterior | Fitted) -> str:
     which = "whose labels the fit did not use" if unused.any() else "whose labels the fit used"
     if n_used and unused.any():
         which += f" ({n_used:,} others it used)"
-    votes = annotations.kind.majority(annotations.votes())[scored]
+    votes = annotations.kind.majority(of.given.votes())[scored]
     n_ties = int(((votes > 0).sum(-1) > 1).sum())
     beside = f" ({count_text(n_ties, 'tie')} of m classes, each counted as 1/m)" if n_ties else ""
     if not np.allclose(np.asarray(of.posterior)[scored], votes, atol=TIE):

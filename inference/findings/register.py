@@ -37,6 +37,10 @@ class Labels(Protocol):
         """The data."""
 
     @property
+    def given(self) -> Annotations:
+        """The annotations as they were given: those that do not count, too."""
+
+    @property
     def posterior(self) -> np.ndarray:
         """``P(truth | annotations)``, ``(N, K)``."""
 

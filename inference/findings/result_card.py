@@ -95,7 +95,7 @@ def result_card(
         labels["gold"] = gold_accuracy(source)
     return card(
         title,
-        sizes(annotations),
+        sizes(source.given),
         facts({**known, **labels}),
         *parts,
         certainty_histogram(sure, annotations.n_classes),
@@ -129,7 +129,7 @@ def _workers(source: Posterior) -> Markup | None:
     annotations = source.annotations
     if not annotations.named or not annotations.n_workers:
         return None
-    right, given = realised_accuracy(source.posterior_of_workers, annotations), annotations.n_by_worker()
+    right, given = realised_accuracy(source.posterior_of_workers, annotations), source.given.n_by_worker()
     active = np.flatnonzero(np.isfinite(right))
     order = active[np.argsort(-right[active], kind="stable")]
     left = len(order) - WORKERS

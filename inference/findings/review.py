@@ -127,7 +127,7 @@ def with_review(scores: pd.DataFrame, of: Posterior | Fitted) -> pd.DataFrame:
 def reviewed(of: Posterior | Fitted) -> pd.DataFrame:
     """Return the workers to review alone, those with the most annotations first: annotations and reason by worker."""
     frame = review(of).copy()
-    frame.insert(0, "annotations", np.asarray(of.annotations.n_by_worker()).astype(int))
+    frame.insert(0, "annotations", np.asarray(of.given.n_by_worker()).astype(int))
     frame = frame[frame["review"]].drop(columns="review")
     return frame.sort_values("annotations", ascending=False, kind="stable")
 

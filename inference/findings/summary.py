@@ -106,7 +106,7 @@ def summarise(fitted: Fitted, interval: float) -> Summary:
     """Put a fit into a few lines."""
     annotations = fitted.annotations
     facts = {
-        "data": sizes(annotations),
+        "data": sizes(fitted.given),
         "hyperparameters": options_text(fitted.model),
         **prior_fact(fitted),
         **groups_fact(fitted),
@@ -169,7 +169,7 @@ def in_brief(fitted: Fitted, files: Files) -> Summary:
 
 
 def _of_average(fit: Posterior, interval: float) -> Summary:
-    facts = {"data": sizes(fit.annotations), "labels": certainty(fit) + differing(fit)}
+    facts = {"data": sizes(fit.given), "labels": certainty(fit) + differing(fit)}
     tables = {"weights": fit.weights.to_frame()}
     if len(fit.weighty) == 1:
         facts |= shared_errors(fit.weighty[0][0])
@@ -200,7 +200,7 @@ def _of_average(fit: Posterior, interval: float) -> Summary:
 
 
 def _of_rule(fit: Posterior, rule: ByRule, interval: float) -> Summary:
-    facts = {"data": sizes(fit.annotations), "labels": certainty(fit)}
+    facts = {"data": sizes(fit.given), "labels": certainty(fit)}
     if rule.classifier is not None:
         n_weights = sum(np.size(value) for value in rule.weights.values())
         options = ", ".join(f"{name}={value!r}" for name, value in rule.settings.items())

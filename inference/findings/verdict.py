@@ -198,7 +198,7 @@ def verdict(of: Posterior) -> Verdict:
         why += [_agreement(of), *([UNSEEN] if annotations.gold is None else [])]
     if annotations.gold is not None and unused_gold(annotations).any():
         why.insert(len(against) or len(why), as_sentence(gold_accuracy(of), first=True))
-    labels, workers = _labels(of), _workers(of, annotations)
+    labels, workers = _labels(of), _workers(of, of.given)
     if gap:
         points = f"{100 * gap:.0f} percentage points"
         labels = (f"By the gold tasks the probabilities are too high by {points}, so that more are doubtful.", *labels)
@@ -241,7 +241,7 @@ def _against_gold(of: Posterior) -> tuple[list[str], float]:
             f"Of {share.tasks:,} gold tasks fewer are right than the probabilities say, {share.promised:.4f}."
         )
     scored = unused_gold(annotations)
-    gold, votes = np.asarray(annotations.gold)[scored], annotations.kind.majority(annotations.votes())[scored]
+    gold, votes = np.asarray(annotations.gold)[scored], annotations.kind.majority(of.given.votes())[scored]
     right, votes = right_shares(np.asarray(of.posterior)[scored], gold), right_shares(votes, gold)
     better, worse = int((votes > right).sum()), int((votes < right).sum())
     if better > worse and bdtrc(better - 1, better + worse, 0.5) < UNLIKELY:
@@ -284,7 +284,7 @@ def _labels(of: Posterior) -> tuple[str, ...]:
         order = np.argsort(-counts, kind="stable").tolist()
         listed = [f"{' and '.join(name_quoted(classes[k]) for k in pairs[i])} ({counts[i]:,})" for i in order]
         said.append(f"They lie between {listing(listed, SHOWN, str, of='pairs')}.")
-    given = annotations.counts_by_kind().sum(1)
+    given = of.given.counts_by_kind().sum(1)
     of_few = int((2 * given[unsure] <= np.median(given)).sum())
     if of_few:
         verb = "has" if of_few == 1 else "have"
@@ -296,7 +296,7 @@ def _labels(of: Posterior) -> tuple[str, ...]:
 
 def _to_review(of: Posterior) -> float:
     """The share of the annotations that workers who are to be reviewed gave."""
-    return float(reviewed(of)["annotations"].sum() / max(of.annotations.n_annotations, 1))
+    return float(reviewed(of)["annotations"].sum() / max(of.given.n_annotations, 1))
 
 
 def _workers(of: Posterior, source: Annotations | Files) -> tuple[str, ...]:

@@ -47,6 +47,11 @@ class ByRule:
     findings: tuple[Finding, ...] = ()
     has_draws: bool = False
 
+    @property
+    def given(self) -> Annotations:
+        """The annotations as they were given, each of which counts."""
+        return self.annotations
+
     @cached_property
     def _concentration(self) -> np.ndarray:
         r"""Of each row of the workers' confusion matrices given the labels, ``(J, K, L)``.

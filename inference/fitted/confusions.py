@@ -13,6 +13,7 @@ from ...data.features import checked_features, ids_of_features, resolve_worker_f
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .confusion_scores import accuracy
+from .counted_as_one import are_estimated
 from .fitted import Fitted
 from .intervals import INTERVAL
 from .posterior import Posterior, fitted_of, interval_around
@@ -59,12 +60,12 @@ def extreme_weights(source: Posterior) -> np.ndarray:
     """Weights ``(3, J)`` of the workers in three confusion matrices: of the best, of the worst, and of all on average.
 
     The best and the worst are by accuracy, whatever number of annotations they gave, of those who gave any; the average
-    is over the annotations.
+    is over the annotations, but for those of workers who were left out.
 
     Raises:
         AnnotationError: the annotations name no workers.
     """
-    shares, given = source.posterior.mean(0), source.annotations.n_by_worker()
+    shares, given = source.posterior.mean(0), np.where(are_estimated(source), source.given.n_by_worker(), 0)
     right = accuracy(source.confusion_draws, shares).mean((0, 1))
     best = np.where(given > 0, right, -np.inf).argmax()
     worst = np.where(given > 0, right, np.inf).argmin()

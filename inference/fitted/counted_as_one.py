@@ -1,27 +1,15 @@
-"""Groups of workers of whom each counted as one worker in a fit, ``copies="one"``, and what that leaves to say."""
-
-from collections.abc import Hashable
-from typing import NamedTuple
+"""Workers who counted as one worker in a fit, ``copies="one"``, or were left out of it, and what that leaves to say."""
 
 import numpy as np
 import pandas as pd
 
-from ...data import Annotations
 from ...data.description import count_text
-from ...data.id_text import listing, n_shown, name_text, places_of
+from ...data.id_text import listing, n_shown, name_text
+from .counted_groups import CountedGroup, stand_ins
 from .fitted import Fitted
 from .posterior import Posterior
 
 SHOWN = 5  # groups, and workers of a group
-
-
-class CountedGroup(NamedTuple):
-    """Workers who counted as one."""
-
-    workers: np.ndarray  # their positions
-    by: int  # position of the one who has the group's annotations
-    n: int  # how many these are
-    question: Hashable = None  # where they counted as one; None for everywhere
 
 
 def counted_groups(fit: Posterior | Fitted) -> list[CountedGroup]:
@@ -29,15 +17,7 @@ def counted_groups(fit: Posterior | Fitted) -> list[CountedGroup]:
     if isinstance(fit, Posterior) and not fit.members:
         return []
     fitted = fit.heaviest[1] if isinstance(fit, Posterior) else fit
-    told = [one for finding in fitted.findings for one in finding.values.get("as_one", ())]
-    return [_group(fitted.annotations, one["workers"], one.get("question")) for one in told]
-
-
-def _group(annotations: Annotations, names: list[object], question: Hashable) -> CountedGroup:
-    workers = np.array(places_of(names, annotations.workers))
-    asked = annotations if question is None else annotations.of_question(question)
-    given = asked.n_by_worker()[workers]
-    return CountedGroup(workers, int(workers[given.argmax()]), int(given.max()), question)
+    return fitted.counted_groups
 
 
 def groups_text(fit: Posterior | Fitted) -> str:
@@ -61,21 +41,43 @@ def groups_text(fit: Posterior | Fitted) -> str:
 def with_groups(frame: pd.DataFrame, fit: Posterior | Fitted) -> pd.DataFrame:
     """Return scores by worker with a column that names the group of those who counted as one; as it is without any.
 
-    A member without annotations, who had none left, has the scores of the one who has the group's annotations. The
-    column, `group`, is "" for workers who count by themselves.
+    A member who had no annotations left has the scores of the one who has the group's annotations, and the number of
+    those that it gave itself. The column, `group`, is "" for workers who count by themselves.
     """
     groups = counted_groups(fit)
     if not groups:
         return frame
     scores = frame.drop(columns="group", errors="ignore")
-    source, workers = np.arange(len(scores)), list(fit.source.workers)
+    workers = list(fit.source.workers)
     named = np.full(len(scores), "", dtype=object)
-    given = scores["annotations"].to_numpy()
+    given, counted = scores["annotations"].to_numpy(), fit.heaviest[1] if isinstance(fit, Posterior) else fit
     for group in groups:
-        source[group.workers[given[group.workers] == 0]] = group.by
         text = ", ".join(name_text(workers[j]) for j in group.workers.tolist())
         text += "" if group.question is None else f" on {group.question}"
         for j in group.workers.tolist():
             named[j] = "; ".join(filter(None, [named[j], text]))
-    found = scores.iloc[source].set_axis(scores.index)
+    found = scores.iloc[stand_ins(groups, counted.annotations)].set_axis(scores.index)
     return found.assign(annotations=given, group=named)
+
+
+def are_estimated(fit: Posterior | Fitted) -> np.ndarray:
+    """Return a mask of the workers of whom a fit says more than the prior: all but those left out, ``(J,)``."""
+    if isinstance(fit, Posterior) and not fit.members:
+        return np.ones(fit.source.n_workers, bool)
+    return ~are_left_out(fit.heaviest[1] if isinstance(fit, Posterior) else fit)
+
+
+def are_left_out(fitted: Fitted) -> np.ndarray:
+    """Return a mask of the workers whose annotations were left out of a fit, of whom it says the prior, ``(J,)``."""
+    found = [each.values for each in fitted.findings if each.code == "constant_workers"]
+    names: set[str] = set()
+    for values in found:
+        if values.get("left_out"):
+            on = values.get("questions") or [None] * len(values["workers"])
+            names |= {name_text(name) for name, asked in zip(values["workers"], on, strict=True) if asked is None}
+            nothing = np.asarray(fitted.annotations.n_by_worker()) == 0  # is left of any question
+            gone = {name_text(name) for name, none in zip(fitted.annotations.workers, nothing, strict=True) if none}
+            names |= gone.intersection(map(name_text, values["workers"]))
+    if not names:
+        return np.zeros(fitted.source.n_workers, bool)
+    return np.array([name_text(name) in names for name in fitted.source.workers], bool)

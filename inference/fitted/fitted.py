@@ -34,6 +34,7 @@ from ..engines.finding import ConvergenceWarning, Finding
 from ..engines.outcome import Outcome
 from ..sources.on_disk import Files, OnDiskError
 from . import by_batch
+from .counted_groups import CountedGroup, groups_of, stand_ins
 from .named_draws import NamedArrays, parameter_arrays
 from .origin import here_and_now
 
@@ -76,6 +77,8 @@ class Fitted:
         stored_sums: sums over the tasks of a fit of files, where they are known already; else they take a pass over the
             data when they are asked for.
         sampled_from: the files of which the annotations are a sample, None where they are all that there are.
+        given_rows: the rows of the annotations as they were given, by field, where some do not count, or several count
+            as one; None where all do.
     """
 
     model: Model
@@ -89,6 +92,7 @@ class Fitted:
     findings: tuple[Finding, ...] = ()
     stored_sums: by_batch.LabelSums | None = None
     sampled_from: Files | None = None
+    given_rows: Mapping[str, Any] | None = None
 
     def tree_flatten(self) -> tuple[tuple, None]:
         """The model, data, draws and fixed parameters as children."""
@@ -135,6 +139,20 @@ class Fitted:
         if isinstance(self.source, Files):
             raise OnDiskError
         return self.source
+
+    @cached_property
+    def given(self) -> Annotations:
+        """The annotations as they were given, of which views of the data are: those that do not count in the fit, too.
+
+        Raises:
+            OnDiskError: they are not in memory.
+        """
+        return self.annotations if self.given_rows is None else self.annotations.replace(**self.given_rows)
+
+    @cached_property
+    def counted_groups(self) -> list[CountedGroup]:
+        """Workers of whom several counted as one."""
+        return [] if self.files is not None else groups_of(self.findings, self.annotations)
 
     @property
     def story(self) -> str:
@@ -204,7 +222,7 @@ class Fitted:
     def class_totals(self) -> pd.DataFrame:
         """By class the expected number of tasks, and the number of annotations that are of it."""
         if self.files is None:
-            tasks, annotations = np.asarray(self.posterior, float).sum(0), self.annotations.votes().sum(0)
+            tasks, annotations = np.asarray(self.posterior, float).sum(0), self.given.votes().sum(0)
         else:
             tasks, annotations = np.asarray(self.label_sums.shares, float), self.files.store.by_class
         totals = {"tasks": tasks, "annotations": annotations}
@@ -267,7 +285,7 @@ class Fitted:
 
     def with_data(self, annotations: Annotations) -> Fitted:
         """Return this fit's draws beside other annotations; its posterior is given these annotations."""
-        return replace(self, source=annotations, stored_posterior=None)
+        return replace(self, source=annotations, stored_posterior=None, given_rows=None)
 
     def thinned(self, n: int) -> Fitted:
         """Return this fit at ``n`` draws in one chain, evenly spaced over all; fewer draws than ``n`` are repeated.
@@ -353,6 +371,8 @@ class Fitted:
     def confusion_draws(self) -> np.ndarray:
         """Each worker's confusion matrix in each draw, of a fit of files in some of them: ``(chain, draw, J, K, L)``.
 
+        Workers who counted as one have one matrix, that of the annotations that counted.
+
         Raises:
             AnnotationError: the annotations name no workers.
         """
@@ -362,7 +382,8 @@ class Fitted:
             )
         if self.files is not None:
             return by_batch.confusions(self.model, self.files, self.draws)[None]
-        return np.asarray(_confusions(self.at_size))[:, :, : self.annotations.n_workers]
+        found = np.asarray(_confusions(self.at_size))[:, :, : self.annotations.n_workers]
+        return found[:, :, stand_ins(self.counted_groups, self.annotations)] if self.counted_groups else found
 
     @cached_property
     def derived(self) -> xr.Dataset:

@@ -95,7 +95,7 @@ def next_annotations(
         gains.append(np.concatenate([information(some.astype(float)) for some in blocks]))
         if repeats > 1:
             joints.append(joint)
-    is_open = _open(annotations, asked)
+    is_open = _open(source.given, asked)
     chosen = _choose(np.stack(gains), joints, is_open, n, repeats, most_per_worker, again=asked is None and repeats > 1)
     rows = pd.DataFrame(chosen, columns=["task", "worker", "expected_gain"])
     task = rows["task"].to_numpy(dtype=int)
@@ -109,7 +109,7 @@ def next_annotations(
         | {
             "expected_gain": rows["expected_gain"].astype(float),
             "entropy": entropy(source.posterior.astype(float))[task],
-            "annotations": annotations.counts_by_kind().sum(-1)[task],
+            "annotations": source.given.counts_by_kind().sum(-1)[task],
         }
     )
 

@@ -66,7 +66,7 @@ def next_comparisons(fit: Posterior, n: int, *, workers: Any = None, seed: int =
     around = fit.with_uncertainty
     belief = _Belief.of(item_draws(around), annotations.n_classes)
     draws, asked = _tables(around, workers)
-    tables, known, times = draws.mean(0), _known_tasks(fit, belief), _n_comparisons(annotations)
+    tables, known, times = draws.mean(0), _known_tasks(fit, belief), _n_comparisons(fit.given)
     order = np.random.default_rng(seed).permutation(len(draws))
     rows, covariance, n_items = [], belief.covariance, len(annotations.items)
     taken = np.eye(n_items, dtype=bool)

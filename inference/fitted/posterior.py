@@ -159,6 +159,15 @@ class Posterior:
         return next(iter(self.members.values())).annotations if self.rule is None else self.rule.annotations
 
     @property
+    def given(self) -> Annotations:
+        """The annotations as they were given, of which views of the data are: those that do not count in the fit, too.
+
+        Raises:
+            OnDiskError: they are not in memory.
+        """
+        return next(iter(self.members.values())).given if self.rule is None else self.rule.given
+
+    @property
     def source(self) -> Annotations | Files:
         """The annotations in memory, or the files that have them."""
         return next(iter(self.members.values())).source if self.rule is None else self.rule.annotations
@@ -328,7 +337,7 @@ class Posterior:
         The votes' is high where workers disagree, the label's where the disagreement is not resolved by who they are. A
         task without annotations has no vote entropy: NaN.
         """
-        votes = self.annotations.votes().astype(float)
+        votes = self.given.votes().astype(float)
         total = votes.sum(-1)
         of_votes = entropy(votes / np.where(total > 0, total, 1.0)[:, None])
         return self.labels[["entropy"]].assign(vote_entropy=np.where(total > 0, of_votes, np.nan))

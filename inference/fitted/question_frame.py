@@ -51,7 +51,7 @@ def question_frame(fit: Posterior) -> pd.DataFrame:
     probability = fit.labels["probability"].to_numpy(float)
     doubtful = annotations.kind.certainty(posterior, units.question) < SURE
     values = class_values(annotations) if has_totals(fit) else None
-    votes = annotations.votes()
+    votes = fit.given.votes()
     rows = []
     for place, question in enumerate(units.questions):
         asked = units.question == place

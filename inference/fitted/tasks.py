@@ -90,7 +90,7 @@ def task_scores(fit: Posterior | Fitted, *, replicates: int | None = None, seed:
     given = np.where(n_annotations > 0, n_annotations, np.nan)
     labels = source.labels
     columns: dict[str, Any] = {
-        "annotations": n_annotations,
+        "annotations": source.given.counts_by_kind().sum(-1),
         **{str(name): labels[name] for name in labels},
         "runner_up": pd.Series(classes[second], labels.index, dtype=classes.dtype),
         "runner_up_probability": p[rows, second],

@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 
 from ...data import AnnotationError, Annotations
-from ...data.id_text import name_text
 from ...data.kinds import Kind
 from ..sources.on_disk import Files
 from . import confusion_scores
 from .class_mix import class_mix, class_mix_draws
-from .counted_as_one import with_groups
+from .counted_as_one import are_estimated, with_groups
 from .error_correlation import error_correlation
 from .fitted import Fitted
 from .intervals import INTERVAL, jeffreys, of_median
@@ -43,7 +42,7 @@ def fitted_scores(fit: Posterior | Fitted, interval: float) -> pd.DataFrame:
     source = fit.source
     _named(source)
     frame = pd.DataFrame(index=source.workers.to_index("worker"))
-    frame["annotations"] = source.n_by_worker().astype(int)
+    frame["annotations"] = (source if isinstance(source, Files) else fit.given).n_by_worker().astype(int)
     scores = partial(confusion_scores.scores, kind=source.kind)
     frame = _with_scores(fit, frame, scores, interval)
     for name, able in _able(fit).items():
@@ -68,28 +67,10 @@ def _able(fit: Posterior | Fitted) -> dict[str, Posterior]:
 
 def _without_left_out(frame: pd.DataFrame, fit: Posterior | Fitted) -> pd.DataFrame:
     """The scores without those of workers whose annotations were left out of the fit, which would be the prior's."""
-    if isinstance(fit, Posterior) and fit.rule is not None:
-        return frame
-    gone = are_left_out(fit.heaviest[1] if isinstance(fit, Posterior) else fit)
+    gone = ~are_estimated(fit)
     if gone.any():
         frame.loc[gone, [name for name in frame.columns if frame[name].dtype.kind == "f"]] = np.nan
     return frame
-
-
-def are_left_out(fitted: Fitted) -> np.ndarray:
-    """Return a mask of the workers whose annotations were left out of a fit, of whom it says the prior, ``(J,)``."""
-    found = [each.values for each in fitted.findings if each.code == "constant_workers"]
-    names: set[str] = set()
-    for values in found:
-        if values.get("left_out"):
-            on = values.get("questions") or [None] * len(values["workers"])
-            names |= {name_text(name) for name, asked in zip(values["workers"], on, strict=True) if asked is None}
-            nothing = np.asarray(fitted.annotations.n_by_worker()) == 0  # is left of any question
-            gone = {name_text(name) for name, none in zip(fitted.annotations.workers, nothing, strict=True) if none}
-            names |= gone.intersection(map(name_text, values["workers"]))
-    if not names:
-        return np.zeros(fitted.source.n_workers, bool)
-    return np.array([name_text(name) in names for name in fitted.source.workers], bool)
 
 
 @remembered
@@ -98,7 +79,7 @@ def worker_scores(
 ) -> pd.DataFrame:
     """By worker what the fit, the gold labels and the times say, each with ``_low`` and ``_high``.
 
-    - annotations: how many the worker gave.
+    - annotations: how many the worker gave, those that do not count in the fit, too.
     - accuracy: in the long run, the probability of a right annotation of a task of the crowd's mix. Its interval, and
       those of other scores over this mix, allow for a mix that is as uncertain as the labels are (:mod:`.class_mix`).
     - realised_accuracy: the share of the annotations given that are right. Its interval is from the posterior of truth
@@ -321,12 +302,13 @@ def with_realised_accuracy(
 
 
 def _with_counted(fit: Posterior, frame: pd.DataFrame, interval: float) -> pd.DataFrame:
-    """The frame with what gold labels and times say of each worker, whatever the fit, and with groups."""
-    if fit.annotations.gold is not None:
-        frame = frame.join(gold_scores(fit.annotations, interval=interval))
-    if fit.annotations.seconds is not None:
-        frame = frame.join(seconds_by_worker(fit.annotations, interval))
-    return with_groups(frame, fit)
+    """The frame with groups, and what gold labels and times say of what each worker gave, whatever the fit."""
+    frame = with_groups(frame, fit)
+    if fit.given.gold is not None:
+        frame = frame.join(gold_scores(fit.given, interval=interval))
+    if fit.given.seconds is not None:
+        frame = frame.join(seconds_by_worker(fit.given, interval))
+    return frame if "group" not in frame else frame[[*frame.columns.drop("group"), "group"]]
 
 
 def _with_error_correlation(fit: Posterior, frame: pd.DataFrame, interval: float) -> pd.DataFrame:

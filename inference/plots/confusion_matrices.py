@@ -14,6 +14,8 @@ from ...data.description import count_text
 from ...data.errors import check_name
 from ..fitted.confusion_scores import entropy
 from ..fitted.confusions import EXTREMES, extreme_weights
+from ..fitted.counted_as_one import are_estimated, counted_groups
+from ..fitted.counted_groups import CountedGroup
 from ..fitted.groups import group_confusion_draws, group_share_draws, similarity_to_identity
 from ..fitted.intervals import INTERVAL, checked_tail, of_draws
 from ..fitted.posterior import Posterior, fitted_of
@@ -97,7 +99,7 @@ def plot_confusions(
     return _draw(
         fit.annotations,
         fit.confusion_draws[:, :, shown],
-        [_title(scores.iloc[j]) for j in shown],
+        _titles(fit, scores, shown),
         around=fit.with_uncertainty.confusion_draws[:, :, shown],
         evidence=_evidence(fit)[shown],
         interval=interval,
@@ -111,10 +113,11 @@ def _draw_extremes(fit: Posterior, scores: pd.DataFrame, interval: float, axes: 
     """Draw the confusion matrices of the best and the worst worker, and of the average annotation."""
     weights = extreme_weights(fit)
     best, worst = (
-        f"{name}: {_title(scores.iloc[row.argmax()])}" for name, row in zip(EXTREMES[:2], weights[:2], strict=True)
+        f"{name}: {title}"
+        for name, title in zip(EXTREMES[:2], _titles(fit, scores, weights[:2].argmax(-1).tolist()), strict=True)
     )
-    mean = float(weights[2] @ scores["accuracy"])
-    total = count_text(fit.annotations.n_annotations, "annotation")
+    mean = float(weights[2] @ scores["accuracy"].fillna(0))
+    total = count_text(int(fit.given.n_by_worker()[weights[2] > 0].sum()), "annotation")
     return _draw(
         fit.annotations,
         np.einsum("cdjkl,mj->cdmkl", fit.confusion_draws, weights),
@@ -175,15 +178,34 @@ def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None,
 
 
 def _evidence(fit: Posterior) -> np.ndarray:
-    """Return how many of the tasks that each worker annotated are of each true class, by their labels, ``(J, K)``."""
-    given, posterior = fit.annotations, np.asarray(fit.posterior, float)
+    """Return how many of the tasks that each worker annotated are of each true class, by their labels, ``(J, K)``.
+
+    Of workers who were left out of the fit, whose matrices are the prior's, it is none.
+    """
+    given, posterior = fit.given, np.asarray(fit.posterior, float)
     task, worker, weight = np.asarray(given.task), np.asarray(given.worker), given.row_counts
     counted = [np.bincount(worker, weight * of_class[task], given.n_workers) for of_class in posterior.T]
-    return np.stack(counted, axis=-1)
+    return np.stack(counted, axis=-1) * are_estimated(fit)[:, None]
 
 
-def _title(score: pd.Series) -> str:
-    """A worker's name, number of annotations, accuracy and, of ordered classes, error and bias in classes.
+def _titles(fit: Posterior, scores: pd.DataFrame, shown: Sequence[int]) -> list[str]:
+    """Titles of the matrices of the workers at these positions."""
+    groups = counted_groups(fit)
+    return [
+        _title(scores.iloc[j], [_with_whom(group, j, scores.index) for group in groups if j in group.workers])
+        for j in shown
+    ]
+
+
+def _with_whom(group: CountedGroup, worker: int, names: pd.Index) -> str:
+    """With whom a worker of a group counted as one, in a line."""
+    others = [short(names[j], 14) for j in group.workers.tolist() if j != worker]
+    line = f"one with {', '.join(others)}"
+    return line if columns(line) <= LINE else f"one with {others[0]} and {len(others) - 1} more"
+
+
+def _title(score: pd.Series, with_whom: Sequence[str] = ()) -> str:
+    """A worker's name, number of annotations, group, accuracy and, of ordered classes, error and bias in classes.
 
     They are on a line each but for the first two, which are on two where the name is long, or is written from right to
     left, which would turn the order of what is beside it.
@@ -200,6 +222,9 @@ def _title(score: pd.Series) -> str:
         named = f"{worker}\n{given}"
     if not score["annotations"]:
         return f"{named}\nwhat the prior says"
+    if np.isnan(score["accuracy"]):
+        return f"{named}\nleft out: what the prior says"
+    named += "".join(f"\n{line}" for line in with_whom)
     error = score.get("mean_absolute_error")
     apart = "" if error is None else f"\noff by {error:.2f}, bias {signed(score['bias'], decimals=2)}"
     return f"{named}\naccuracy {score['accuracy']:.2f}{low_high}{apart}"

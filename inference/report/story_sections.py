@@ -22,9 +22,9 @@ from ...models.parts.classifier import PREFIX
 from ..findings.of_draws import ESS_LIMIT, FAR_APART, RHAT_LIMIT, WorstEntry, worst_entries
 from ..findings.of_prior import WorkerPrior, worker_prior
 from ..findings.summary import groups_fact
+from ..fitted.counted_as_one import are_left_out
 from ..fitted.fitted import Fitted
 from ..fitted.intervals import INTERVAL, of_draws
-from ..fitted.workers import are_left_out
 from ..plots.confusion_matrices import plot_groups
 from ..plots.history import plot_history
 from ..plots.ranking import plot_switch

@@ -41,8 +41,8 @@ class Subject:
 
     @property
     def annotations(self) -> Annotations:
-        """The data."""
-        return self.source.annotations
+        """The annotations as they were given."""
+        return self.source.given
 
     @property
     def stack(self) -> Posterior | None:

@@ -137,7 +137,7 @@ class TasksWithGold:
         probabilities: of the labels, N tasks × K classes.
         gold: the gold labels as positions of classes, ``(N,)``; −1 where none is known.
         gold_used: whether the fit used a certain label of the task as evidence, ``(N,)``.
-        annotations: the annotations; None where `probabilities` came as a frame.
+        annotations: the annotations as they were given; None where `probabilities` came as a frame.
         inclusion: the probabilities with which the gold tasks were drawn, ``(N,)``, NaN of other tasks; None where the
             gold labels say nothing of it.
     """
@@ -170,7 +170,7 @@ def with_gold(source: Any, gold: Any = None, *, needed: bool = True) -> TasksWit
         raise TypeError(
             f"a fit with labels or a frame of probabilities (tasks × classes) is needed, got a {type(source).__name__}"
         )
-    annotations = source.annotations if gold is None else source.annotations.with_gold(gold)
+    annotations = source.given if gold is None else source.given.with_gold(gold)
     if annotations.gold is None and needed:
         raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}")
     known = np.full(annotations.n_tasks, -1) if annotations.gold is None else np.asarray(annotations.gold)

@@ -34,6 +34,7 @@ from ..fitted.pointwise import log_likelihood_by_annotation
 from ..fitted.replicated_annotations import Unit, independent, log_prior, predicted
 from ..fitted.replicated_annotations import prior as from_prior
 from .checked_json import is_plain
+from .stored_annotations import given_rows_of
 
 if TYPE_CHECKING:
     import arviz as az
@@ -212,7 +213,8 @@ def to_groups(
     groups[FIT_GROUP] = NamedArrays(
         {"label_probability": (("task", "truth"), fitted.posterior), "history": (("iteration",), outcome.history)}
         | {name: (_unnamed(name, np.ndim(value)), np.asarray(value)) for name, value in outcome.fixed.items()}
-        | ({} if outcome.modes is None else modes_of(outcome.modes)),
+        | ({} if outcome.modes is None else modes_of(outcome.modes))
+        | given_rows_of(None if fitted.given_rows is None else fitted.given),
         coords_of(annotations, ("task", "truth")),
     )
     return groups

@@ -18,7 +18,7 @@ from ..fitted.posterior import Posterior
 
 P = TypeVar("P", bound=Posterior)
 
-OF_ROWS = ("row_worker", "row_seconds", "row_when")
+OF_ROWS = (*(f"{of}_{name}" for of in ("row", "given") for name in ("worker", "seconds", "when")),)
 """Variables of rows that say of a worker whose annotation a row is, how long it took, or when it was given."""
 
 NAMING = ("hyperparameters", "fits")
@@ -110,7 +110,7 @@ def labels_alone(fit: Posterior) -> ByRule:
     Nothing of it describes a worker: not which annotations are of one worker, nor anybody's accuracy, features or
     times. It is no fit any more that could be looked into, compared or updated.
     """
-    return ByRule(f"{ALONE} ({fit.story})", fit.annotations.without_workers(), np.asarray(fit.posterior))
+    return ByRule(f"{ALONE} ({fit.story})", fit.given.without_workers(), np.asarray(fit.posterior))
 
 
 def groups_without_workers(groups: Mapping[str, NamedArrays]) -> dict[str, NamedArrays]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...data import Annotations, Ids
+from ...data.arrays import rows_of
 from ...data.comparisons import preference_names
 from ...data.errors import AnnotationError, StorageError
 from ...data.kinds import NOMINAL
@@ -106,6 +107,46 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
     if k < 1 or (found.worker is None and j) or (found.model_scores is None) != (m == 0):
         raise StorageError(f"{folder}: the ids of manifest.json and the arrays of posterior.nc are not of one fit")
     return found
+
+
+def given_rows_of(given: Annotations | None) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Return the rows of annotations as they were given, as variables of a file; none where each counts in the fit."""
+    if given is None:
+        return {}
+    rows = {name: np.asarray(values) for name, values in rows_of(given).items() if values is not None}
+    return {
+        f"given_{name}": (("given_row",), values.astype(np.int8) if values.dtype == bool else values)
+        for name, values in rows.items()
+    }
+
+
+def given_rows_from(arrays: Arrays, counted: Annotations, folder: Path) -> dict[str, np.ndarray | None] | None:
+    """Return the rows of :func:`given_rows_of`; None where there are none.
+
+    Args:
+        counted: the annotations that the fit counted.
+
+    Raises:
+        StorageError: they do not belong to these.
+    """
+    if "given_task" not in arrays:
+        return None
+    found = {name: arrays.get(f"given_{name}") for name in rows_of(counted)}
+    of, shape = (lambda name: (found[name], f"given_{name}")), (arrays["given_task"].size,)
+    label = _codes(_needed(arrays, "given_label", folder), "given_label", counted.n_categories, shape, folder)
+    mirrored = _codes(*of("mirrored"), 2, shape, folder)
+    task = _codes(_needed(arrays, "given_task", folder), "given_task", counted.n_tasks, shape, folder)
+    if task is None or (np.diff(task) < 0).any():
+        raise StorageError(f"{folder}: the rows of posterior.nc are not sorted by task; it was altered")
+    return {
+        "task": task,
+        "worker": _codes(_needed(arrays, "given_worker", folder), "given_worker", counted.n_workers, shape, folder),
+        "label": label,
+        "count": _numbers(*of("count"), shape, folder, low=0),
+        "seconds": _numbers(*of("seconds"), shape, folder, missing=np.nan),
+        "when": _numbers(*of("when"), shape, folder, missing=np.nan),
+        "mirrored": None if mirrored is None else mirrored.astype(bool),
+    }
 
 
 def checked_probabilities(values: np.ndarray, annotations: Annotations, folder: Path) -> np.ndarray:

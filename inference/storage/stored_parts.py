@@ -27,7 +27,7 @@ from .arviz_groups import FIT_GROUP, modes_from
 from .checked_arrays import Arrays, read_groups, read_weights
 from .checked_json import DECODING, decode
 from .manifest import MANIFEST, posterior_file, weights_file
-from .stored_annotations import GROUPS, annotations_from, checked_probabilities
+from .stored_annotations import GROUPS, annotations_from, checked_probabilities, given_rows_from
 
 SIZES = 10_000
 """Hyperparameters that are whole numbers are sizes of something that the draws have, or at most this."""
@@ -102,6 +102,7 @@ def read_story(about: Mapping[str, Any], number: int, given: Story | None, class
         dims={name: tuple(dims) for name, dims in about["dims"].items()},
         origin=about.get("origin", {}),
         findings=_findings(about),
+        given_rows=given_rows_from(groups[FIT_GROUP], annotations, folder),
     )
 
 

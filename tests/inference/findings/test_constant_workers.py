@@ -10,7 +10,7 @@ from crowdppl.benchmarks.support.crowd_shapes import constants
 from crowdppl.data.errors import AnnotationWarning
 from crowdppl.inference.findings import constant_workers as module
 from crowdppl.inference.findings.constant_workers import constant_workers
-from crowdppl.inference.fitted.workers import are_left_out
+from crowdppl.inference.fitted.counted_as_one import are_left_out
 from crowdppl.inference.report.story_sections import quantities
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning", "ignore::crowdppl.ConvergenceWarning")
@@ -98,7 +98,9 @@ def test_who_was_left_out_and_gives_other_classes_since_counts_in_an_update_with
     with pytest.warns(AnnotationWarning, match="fit everything anew by cp.fit") as caught:
         updated = fit.update(more, progress=False)
     assert any(repr(back) in str(one.message) for one in caught)
-    assert updated.workers["annotations"][back] == len(more)
+    place = list(updated.annotations.workers).index(back)
+    assert updated.annotations.n_by_worker()[place] == len(more)
+    assert updated.workers["annotations"][back] == len(more) + (frame["worker"] == back).sum()
     (finding,) = findings_of(updated, "constant_workers")
     assert finding.values["workers"] == others
 

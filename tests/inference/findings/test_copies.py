@@ -560,7 +560,8 @@ def test_copies_have_the_scores_of_the_one_who_gives_their_annotations_and_the_f
     annotations = copying(1)
     fit = cp.fit("one_coin", annotations, copies="one", progress=False)
     workers, copied = fit.workers, ["gpt-a", "gpt-b", "gpt-c", "gpt-d"]
-    (by,) = (name for name in copied if workers.loc[name, "annotations"])
+    counted = dict(zip(fit.annotations.workers, fit.annotations.n_by_worker(), strict=True))
+    (by,) = (name for name in copied if counted[name])
     scores = workers.columns.drop(["annotations", "group", "review", "reason"])
     for name in copied:
         pd.testing.assert_series_equal(workers.loc[name, scores], workers.loc[by, scores], check_names=False)

@@ -168,7 +168,7 @@ def test_a_name_stands_alone_above_its_matrix_and_a_number_is_said_to_be_a_worke
     assert first == ["qwen: 4 annotations", "worker 7: 4 annotations", "gpt-4o-mini-2024-07-18"]
 
 
-def test_a_worker_without_annotations_has_what_the_prior_says():
+def test_a_worker_who_was_left_out_has_what_the_prior_says():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 60)
     rows = [(t, w, truth[t] if rng.random() < 0.8 else int(rng.integers(3))) for t in range(60) for w in "abcd"]
@@ -176,7 +176,7 @@ def test_a_worker_without_annotations_has_what_the_prior_says():
     frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
     fit = cp.fit("dawid_skene", cp.Annotations.from_frame(frame, ordered=False), progress=False)
     (ax,) = plot_confusions(fit, workers="same")
-    assert ax.get_title() == "same: 0 annotations\nwhat the prior says"
+    assert ax.get_title() == "same: 60 annotations\nleft out: what the prior says"
     assert "its annotations are left out" in fit.workers.loc["same", "reason"]
     assert plot_confusions(fit, workers="a")[0].get_title().startswith("a: 60 annotations\naccuracy ")
 

@@ -50,7 +50,7 @@ def agreement(
         from ..data.harmless_csv import write_csv
 
         fit = None if request.saved is None else load_fit(request.saved)
-        annotations = read_annotations(request) if fit is None else fit.annotations
+        annotations = read_annotations(request) if fit is None else fit.given
         found = measured(
             annotations,
             fit,

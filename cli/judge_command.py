@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LEANING = ("bias", "position_bias", "sensitivity", "specificity")
 SHOWN = ("annotations", "right", "gold_right", *LEANING, "kappa", "n_effective")
 
-OF_A_FIT = ("file", "gold", "seed", "quiet", "system", "positive", "out", "json", "title")
+OF_A_FIT = ("file", "gold", "seed", "quiet", "system", "positive", "out", "json", "overwrite", "title")
 """The parameters that a saved fit takes."""
 
 
@@ -56,14 +56,15 @@ def judge(
     json: Annotated[
         Path | None, options.option("Write all figures.", "FILE.json", rich_help_panel=options.OUTPUT)
     ] = None,
+    overwrite: options.Overwrite = False,
     title: str | None = None,
 ) -> None:
     """Weigh a panel of judges: who is right, who copies whom, whom to drop, how many human labels would settle it."""
     began = time.perf_counter()
     folder = request.saved
     with plain_messages(folder):
-        check_new_file(out, (".html", ".htm"))
-        check_new_file(json, (".json",))
+        check_new_file(out, (".html", ".htm"), overwrite=overwrite)
+        check_new_file(json, (".json",), overwrite=overwrite)
         check_input(request, context, OF_A_FIT)
         if request.use_gold:
             raise AnnotationError(

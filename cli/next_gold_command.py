@@ -66,7 +66,7 @@ def next_gold(
     began = time.perf_counter()
     with plain_messages(request.saved):
         check_new_file(out, (".csv",), overwrite=overwrite)
-        check_new_file(page, (".html", ".htm"))
+        check_new_file(page, (".html", ".htm"), overwrite=overwrite)
         if content is not None and page is None:
             raise AnnotationError("--content is shown on the page; give --page FILE.html too")
         check_file(content, "--content: ")

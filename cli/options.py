@@ -40,7 +40,7 @@ def out(text: str, metavar: str, panel: str | None = OUTPUT) -> typer.models.Opt
 
 
 Overwrite = Annotated[
-    bool, option("Replace the file of --out, if it is there.", None, "--overwrite", rich_help_panel=OUTPUT)
+    bool, option("Replace a file that is there, which is refused else.", None, "--overwrite", rich_help_panel=OUTPUT)
 ]
 
 

@@ -16,7 +16,7 @@ from .output import check_privacy, shown_to_others
 from .request import Request, takes_request
 from .terminal import doing, plain_messages, show_result
 
-OF_A_PAGE = ("file", "gold", "seed", "quiet", "out", "title", "workers", "key", "checks")
+OF_A_PAGE = ("file", "gold", "seed", "quiet", "out", "overwrite", "title", "workers", "key", "checks")
 """The parameters that a page of a saved fit takes."""
 
 
@@ -37,6 +37,7 @@ def report(
     *,
     out: Annotated[Path, options.out("The page to write.", "FILE.html")],
     request: Request,
+    overwrite: options.Overwrite = False,
     title: str | None = None,
     workers: str = "keep",
     key: Path | None = None,
@@ -48,7 +49,7 @@ def report(
     with plain_messages(folder):
         if story and len(story) > 1 and "auto" in story:
             raise ValueError("--story auto takes a default set of stories; give it alone, or give stories by name")
-        check_new_file(out, (".html", ".htm"))
+        check_new_file(out, (".html", ".htm"), overwrite=overwrite)
         check_privacy(workers, key, None)
         result = saved_or_new_fit(context, request, story, method, OF_A_PAGE, workers=workers, key=key)
         with doing("writing the page", request):

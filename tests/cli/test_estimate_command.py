@@ -85,7 +85,7 @@ def test_next_gold_of_a_table_writes_a_page_with_its_other_columns(saved, tmp_pa
 
     content = tmp_path / "content.csv"
     pd.DataFrame({"task": annotations.tasks, "words": [f"w{i}" for i in range(90)]}).to_csv(content, index=False)
-    done = crowdppl("next-gold", saved / "fit", "-n", 4, "--page", page, "--content", content)
+    done = crowdppl("next-gold", saved / "fit", "-n", 4, "--page", page, "--content", content, "--overwrite")
     assert done.exit_code == 0, done.output
     assert str(page) in done.stdout
     assert page.read_text(encoding="utf-8").count("<dt>words</dt>") == 4

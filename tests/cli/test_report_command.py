@@ -160,6 +160,27 @@ def test_report_of_a_saved_fit_is_the_page_of_that_fit_without_fitting_again(kin
     }
 
 
+def test_a_page_that_is_there_is_replaced_only_where_that_is_asked_for(tmp_path):
+    saved("fit", tmp_path / "fit")
+    page, figures = tmp_path / "page.html", tmp_path / "figures.json"
+    for name in (page, figures):
+        name.write_text("mine")
+    commands = [
+        ("report", tmp_path / "fit", "--no-checks", "--quiet", "--out", page),
+        ("judge", tmp_path / "fit", "--quiet", "--out", page),
+        ("judge", tmp_path / "fit", "--quiet", "--json", figures),
+        ("next-gold", tmp_path / "fit", "-n", 2, "--quiet", "--page", page),
+    ]
+    for command in commands:
+        assert "has something in it; name a new file, or give --overwrite" in refused(*command)
+        assert (page.read_text(), figures.read_text()) == ("mine", "mine")
+    for command in commands:
+        done = crowdppl(*command, "--overwrite")
+        assert done.exit_code == 0, done.output
+        assert command[-1].read_text() != "mine"
+        command[-1].write_text("mine")
+
+
 def test_the_page_of_a_saved_fit_takes_gold_labels_and_pseudonyms(tmp_path):
     saved("fit", tmp_path / "fit")
     (tmp_path / "gold.csv").write_text("task,label\n0,0\n1,1\n")

@@ -31,6 +31,7 @@ FEWEST = 5  # tasks that a class should have before its name is looked at
 ONE_SIDED = 0.5  # share of the annotations by workers of whom each gives one class alone
 FEW = 3  # workers on a task from which prevalence and errors are told apart
 TASKS = 20  # that are annotated at the least; of fewer nothing is said of two workers or more
+MOST = 0.5  # of the annotations that one worker gave, and of the tasks that hardly anybody else annotated
 APART = 0.1  # share of the annotations outside of the largest group of workers who meet
 
 
@@ -228,11 +229,74 @@ def nobody_disagrees(of: Labels) -> Iterator[Said]:
         )
 
 
+@check("two_workers", "crowd", needs={"workers"})
+def two_workers(of: Labels) -> Iterator[Said]:
+    """Two workers alone, of whom nothing tells who is right where they differ, of however few tasks."""
+    if not _are_two(of):
+        return
+    votes = of.annotations.votes()
+    differ = int(((votes > 0).sum(1) > 1).sum())
+    yield open_question(
+        f"who is right: where the two workers differ, on {count_text(differ, 'task')}, nothing does, and where they "
+        "agree both may err",
+        tasks=differ,
+    )
+
+
+def _are_two(of: Labels) -> bool:
+    """Return whether the annotations are of two workers who share tasks, and no gold label or model says more."""
+    annotations = of.annotations
+    if annotations.evidence is not None or len(annotations.models) or annotations.preferences:
+        return False
+    task, worker = _annotated(annotations.of_classes())
+    return len(np.unique(worker)) == 2 and len(np.unique(task)) < len(task)
+
+
+def _annotated(annotations: Annotations) -> tuple[np.ndarray, np.ndarray]:
+    """Return tasks and workers who annotated them, each pair once; a worker of several questions is one."""
+    worker, n_workers = np.asarray(annotations.worker), annotations.n_workers
+    if isinstance(annotations.workers, Units):
+        worker, n_workers = annotations.workers.task[worker], len(annotations.workers.tasks)
+    given = annotations.row_counts > 0
+    pairs = np.unique(np.asarray(annotations.task, np.int64)[given] * n_workers + worker[given])
+    return pairs // n_workers, pairs % n_workers
+
+
+@check("hangs_on_one", "crowd", needs={"workers"})
+def hangs_on_one(of: Labels) -> Iterator[Said]:
+    """One worker who gave most of the annotations, while at most one other annotated most of the tasks.
+
+    Labels, probabilities and the scores of all then follow this worker, however good the others are.
+    Said of all of 10 crowds of which one of 31 workers gave 61 %, and of none of 180 healthy ones, 20 of each shape, nor of
+    26 open ones (``benchmarks/one_finding.py``).
+    """
+    if (meetings := _meetings(of)) is None or of.annotations.preferences or _are_two(of):
+        return
+    annotations = meetings.annotations
+    task, worker = _annotated(annotations)
+    n_by_worker, n_by_task = np.bincount(worker), np.bincount(task, minlength=annotations.n_tasks)
+    most = int(n_by_worker.argmax())
+    share = n_by_worker[most] / len(worker)
+    hanging = int((n_by_task[task[worker == most]] < FEW).sum())
+    n_annotated = int((n_by_task > 0).sum())
+    if share <= MOST or hanging <= MOST * n_annotated or not (n_by_task > 1).any():
+        return
+    workers = annotations.workers
+    name = (workers.tasks if isinstance(workers, Units) else workers)[most]
+    yield Said(
+        f"{name!r} gave {share:.0%} of the annotations, and {hanging:,} of {n_annotated:,} labels hang on this worker: "
+        "at most one other annotated the task, so that label probabilities and all workers' scores are as good as this "
+        "worker is",
+        f"have tasks of {name!r} annotated by others, too. {HELP}",
+        {"worker": name, "share": float(share), "tasks": hanging, "annotated": n_annotated},
+    )
+
+
 @check("few_workers_a_task", "crowd", needs={"workers"})
 def few_workers_a_task(of: Labels) -> Iterator[Said]:
     """Tasks of which most have annotations of too few workers to tell prevalence from errors."""
     meetings = _meetings(of)
-    if meetings is None or not (meetings.per_task >= 2).any():
+    if meetings is None or not (meetings.per_task >= 2).any() or _are_two(of):
         return
     n_annotated = int((meetings.per_task > 0).sum())
     few = int(((meetings.per_task > 0) & (meetings.per_task < FEW)).sum())

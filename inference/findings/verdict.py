@@ -28,7 +28,7 @@ from .look import findings
 from .register import once
 from .review import reviewed, tells_of_nobody
 
-USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker", "one_class_each")
+USELESS = ("no_agreement", "turned_around", "nobody_meets", "one_worker", "two_workers", "one_class_each")
 """Codes of warnings by which the labels are not to be used without gold labels."""
 
 NOTED = (

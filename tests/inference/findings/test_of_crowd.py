@@ -123,6 +123,66 @@ def test_what_three_workers_of_two_classes_give_is_explained_though_tasks_mislea
     assert "three_workers" in {finding.code for finding in fit.findings}
 
 
+def test_of_two_workers_nothing_tells_who_is_right_where_they_differ_unless_gold_labels_do():
+    annotations, posterior = crowd([0.9, 0.6])
+    found = found_of_crowd(annotations, posterior)
+    differ = int(((annotations.votes() > 0).sum(1) > 1).sum())
+    assert found["two_workers"].values == {"tasks": differ}
+    assert f"two workers differ, on {differ:,} tasks" in found["two_workers"].text
+    assert "few_workers_a_task" not in found
+    few, of_few = crowd([0.9, 0.6], n_tasks=4)
+    assert "two_workers" in found_of_crowd(few, of_few)
+    known = annotations.replace(evidence=np.where(posterior > 0.5, 0.0, -np.inf))
+    assert "two_workers" not in found_of_crowd(known, posterior)
+    assert "two_workers" not in found_of_crowd(*crowd([0.9, 0.6], per_task=1))  # who share no task
+    assert "two_workers" not in found_of_crowd(*crowd([0.9, 0.6, 0.7]))
+
+
+def test_a_fit_of_two_workers_cannot_be_trusted_without_gold_labels():
+    annotations, _ = crowd([0.9, 0.6])
+    for story in ("dawid_skene", "majority_vote"):
+        assert cp.fit(story, annotations, progress=False).verdict.trust == "no"
+    assert cp.fit("dawid_skene", crowd([0.9, 0.6, 0.8])[0], progress=False).verdict.trust != "no"
+
+
+def of_one_and_others(share, seed=0, n_tasks=400):
+    """A worker on a share of the tasks, of which every second has another one too, and the others on two of these."""
+    rng = np.random.default_rng(seed)
+    truth, is_of_one = rng.integers(0, 2, n_tasks), rng.random(n_tasks) < share
+    rows = [(task, "one") for task in np.flatnonzero(is_of_one)]
+    for task in range(n_tasks):
+        n = int(task % 2) if is_of_one[task] else 2
+        rows += [(task, f"w{j}") for j in rng.choice(12, n, replace=False)]
+    label = [int(truth[task] ^ (rng.random() < 0.2)) for task, _ in rows]
+    frame = pd.DataFrame(rows, columns=["task", "worker"]).assign(label=label)
+    annotations = cp.Annotations.from_frame(frame)
+    return annotations, annotations.votes() / annotations.votes().sum(1, keepdims=True)
+
+
+def test_a_worker_on_whom_most_labels_hang_is_named_with_the_share_and_the_number_of_tasks():
+    annotations, posterior = of_one_and_others(0.9)
+    finding = found_of_crowd(annotations, posterior)["hangs_on_one"]
+    n = int((np.asarray(annotations.worker) == list(annotations.workers).index("one")).sum())
+    share = n / annotations.n_annotations
+    assert finding.values == {"worker": "one", "share": pytest.approx(share), "tasks": n, "annotated": 400}
+    assert finding.text.startswith(f"'one' gave {share:.0%} of the annotations, and {n} of 400 labels hang")
+    assert cp.fit("dawid_skene", annotations, progress=False).verdict.trust == "with care"
+    hidden = cp.fit("dawid_skene", annotations, progress=False).pseudonymised(b"0" * 16)
+    assert not any("'one'" in finding.sentence for finding in hidden.findings)
+
+
+def test_nobody_is_named_who_gave_less_or_whose_tasks_others_annotated_too():
+    assert "hangs_on_one" not in found_of_crowd(*of_one_and_others(0.4))
+    assert "hangs_on_one" not in found_of_crowd(*crowd([0.8] * 6, per_task=2))
+    annotations, posterior = crowd([0.8, 0.7, 0.75])
+    again = annotations.to_frame().query("worker == 0")
+    frame = pd.concat([annotations.to_frame(), again, again, again])  # who repeats gave no task more than others
+    assert "hangs_on_one" not in found_of_crowd(cp.Annotations.from_frame(frame, repeats="keep"), posterior)
+    known = of_one_and_others(0.9)
+    evidence = np.where(known[1] == known[1].max(1, keepdims=True), 0.0, -np.inf)
+    assert "hangs_on_one" not in found_of_crowd(known[0].replace(evidence=evidence), known[1])
+
+
 def test_nobody_disagrees_and_nobody_meets():
     assert found_of_crowd(*crowd([1.0, 1.0, 1.0]))["nobody_disagrees"].values == {"tasks": 300}
     assert "nobody_meets" in found_of_crowd(*crowd([0.8, 0.8, 0.8], per_task=1))

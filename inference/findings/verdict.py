@@ -59,6 +59,7 @@ FAR = 0.2  # by which probabilities are above the share of right labels where th
 SOME = 0.2  # of the labels, from which doubtful ones are in the heading
 MOST = 0.5  # of the labels, beyond which doubtful ones ask for care
 MANY = 1 / 3  # of the annotations, from which those of workers to be reviewed ask for care
+LOST, LOST_VOTES = "lost_class", 0.05  # code of the finding, and share of the tasks by majority vote, that matter
 UNLIKELY = 0.05  # the probability by chance of a difference that is said
 TO_LABEL = 20  # tasks of which true labels are asked for
 
@@ -115,8 +116,9 @@ class Verdict:
     """Four answers on a fit; prints as text, with calls of Python.
 
     Trust rests on the fit's findings, on gold labels that the fit did not use, and on how many labels are doubtful and
-    how many annotations are of workers to be reviewed. No predictive check is made for it: they take seconds and are
-    those of :func:`crowdppl.check`, among them the agreement of each pair of workers.
+    how many annotations are of workers to be reviewed. Labels without classes to which the majority vote gives a
+    twentieth of the tasks are not to be used where they are surer than that allows. No predictive check is made for
+    it: they take seconds and are those of :func:`crowdppl.check`, among them the agreement of each pair of workers.
 
     Args:
         trust: whether the crowd can be trusted.
@@ -178,7 +180,7 @@ def verdict(of: Posterior) -> Verdict:
     if of.on_disk:
         return _of_files(of, trust, why)
     against, gap = _against_gold(of)
-    trust = "no" if gap > FAR else "with care" if against and trust == "yes" else trust
+    trust = "no" if gap > FAR or _is_sure_without_classes(of) else "with care" if against and trust == "yes" else trust
     why = [*against, *why]
     annotations = of.annotations
     doubtful = 1 - n_sure(of) / max(annotations.n_tasks, 1)
@@ -247,6 +249,13 @@ def _against_gold(of: Posterior) -> tuple[list[str], float]:
     if better > worse and bdtrc(better - 1, better + worse, 0.5) < UNLIKELY:
         against.append("Majority vote is right of more of the gold tasks.")
     return against, too_sure
+
+
+def _is_sure_without_classes(of: Posterior) -> bool:
+    """Return whether labels that have lost classes are surer than they could be if the votes for these were right."""
+    lost = {each.values["class"]: each.values.get("tasks_of_votes", 0.0) for each in findings(of) if each.code == LOST}
+    share = sum(lost.values()) / max(of.annotations.n_tasks, 1)
+    return share >= LOST_VOTES and float(np.asarray(of.posterior, float).max(1).mean()) > 1 - share
 
 
 def _agreement(of: Posterior) -> str:

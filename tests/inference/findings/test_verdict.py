@@ -11,8 +11,11 @@ from made_fits import changed
 
 import crowdppl as cp
 from crowdppl.data.errors import AnnotationWarning
+from crowdppl.inference.findings.look import look_at
 from crowdppl.inference.findings.review import UNTOLD, reviewed
-from crowdppl.inference.findings.verdict import HEADLINES, SHOWN, UNSEEN
+from crowdppl.inference.findings.verdict import HEADLINES, SHOWN, UNSEEN, verdict
+from crowdppl.inference.fitted.by_rule import ByRule
+from crowdppl.inference.fitted.posterior import Posterior
 
 N_TASKS, N_WORKERS = 120, 12
 
@@ -38,6 +41,18 @@ def healthy():
 def noise():
     with pytest.warns(cp.CrowdWarning):
         return cp.fit("dawid_skene", table(1 / 3), progress=False)
+
+
+def test_labels_that_lost_a_class_and_are_sure_all_the_same_cannot_be_trusted():
+    annotations = cp.Annotations.from_frame(table(0.85))
+    votes = annotations.votes()
+    for kept, sure, trust in ((2, 0.97, "no"), (2, 0.62, "with care"), (3, 0.97, "yes")):
+        posterior = np.full((N_TASKS, 3), (1 - sure) / (kept - 1))
+        posterior[:, kept:] = 0.0
+        posterior[np.arange(N_TASKS), votes[:, :kept].argmax(1)] = sure
+        rule = ByRule("given", annotations, posterior)
+        found = verdict(Posterior.of(replace(rule, findings=look_at(rule))))
+        assert (found.trust, any("lost the class 'owl'" in why for why in found.why)) == (trust, kept == 2)
 
 
 def test_a_class_that_looks_like_an_abstention_asks_for_care_and_says_the_option():

@@ -27,6 +27,7 @@ from ..densities.prior import quick_rows
 from ..densities.programs import compiled, keys_of
 from ..fitted.fitted import Fitted
 from ..fitted.learned_prior import LEARNED
+from .facts import listed
 from .of_crowd import tables_of
 from .register import Said, check
 
@@ -132,7 +133,8 @@ def rare_class(of: Fitted) -> Iterator[Said]:
 
     Of the median worker the row of that class is moved by more than 3 points from what the annotations of other classes
     show, as in :func:`outweighed`. Errors on frequent tasks then look like tasks of the rare class, and its share of
-    the labels is too large.
+    the labels is too large. Of several classes it is said once, with the figures of the one that is moved
+    the most.
     """
     tables, concentration = tables_of(of), _row_concentrations(of)
     if tables is None or concentration is None or concentration.shape != tables.shape:
@@ -147,23 +149,31 @@ def rare_class(of: Fitted) -> Iterator[Said]:
     names = () if of.outcome.facts.get("learned") else ("diagonal", "off_diagonal")
     options = " and ".join(f"{name}={LEARNED!r}" for name in names if name in _options(of))
     learned = f"with {options}, by which workers are about as right on it as elsewhere, " * bool(options)
+    classes, found = list(of.annotations.classes), []
     for k in np.flatnonzero((share < RARE / len(share)) & (tasks >= FEW)).tolist():
         elsewhere = float((right - tables[:, k, k].sum()) / max(n.sum() - n[:, k].sum(), 1e-9))
         drawn = weight[:, k] / (weight + n)[:, k] * (expected[:, k] - elsewhere)
         moved = float(np.median(drawn[asked]))
         if moved < -MOVED_RARE:
-            given, row, accuracy = (float(np.median(x[asked, k])) for x in (n, weight, expected))
-            yield Said(
-                f"by the labels {tasks[k] / len(of.posterior):.0%} of the tasks are of the class "
-                f"{name_quoted(of.annotations.classes[k])}, and how many are follows the prior, too: the median worker "
-                f"gave {count_text(round(given), 'annotation')} of them, beside {pseudo_annotations(row)} of the "
-                f"prior, which expects {accuracy:.0%} of them to be right, where {elsewhere:.0%} of the others are. "
-                "Errors on other tasks may pass for tasks of this class, and what workers are worth on it is hardly "
-                "known",
-                f"compare with one_coin, which has one accuracy for all classes, {learned}and with gold labels",
-                {"class": of.annotations.classes[k], "annotations": given, "weight": row, "moved": moved},
-                "note",
-            )
+            found.append((moved, k, elsewhere))
+    if not found:
+        return
+    (moved, k, elsewhere), *others = sorted(found)
+    given, row, accuracy = (float(np.median(x[asked, k])) for x in (n, weight, expected))
+    so_others = [classes[other] for _, other, _ in others]
+    so = f"; so it is with {'another class' if len(others) == 1 else f'{len(others):,} other classes'}" * bool(others)
+    so += f", {listed(so_others)}" * bool(others)
+    these = "these classes" if others else "this class"
+    yield Said(
+        f"by the labels {tasks[k] / len(of.posterior):.0%} of the tasks are of the class {name_quoted(classes[k])}, "
+        f"and how many are follows the prior, too: the median worker gave {count_text(round(given), 'annotation')} of "
+        f"them, beside {pseudo_annotations(row)} of the prior, which expects {accuracy:.0%} of them to be right, where "
+        f"{elsewhere:.0%} of the others are{so}. Errors on other tasks may pass for tasks of {these}, and what workers "
+        f"are worth on {'them' if others else 'it'} is hardly known",
+        f"compare with one_coin, which has one accuracy for all classes, {learned}and with gold labels",
+        {"class": classes[k], "annotations": given, "weight": row, "moved": moved, "others": so_others},
+        "note",
+    )
 
 
 @check("outweighed", "prior", needs={"story", "workers"})

@@ -263,6 +263,24 @@ def test_a_class_of_which_workers_gave_little_beside_the_prior_is_noted_and_the_
         assert "rare_class" not in [each.code for each in cp.fit("one_coin", annotations, progress=False).findings]
 
 
+def test_several_rare_classes_are_noted_together_and_named():
+    rng = np.random.default_rng(0)
+    prevalence = np.array([0.5, 0.38, 0.04, 0.04, 0.04])
+    truth, able = rng.choice(5, 500, p=prevalence), rng.uniform(0.8, 0.95, 12)
+    worker = np.concatenate([rng.choice(12, 4, replace=False) for _ in truth])
+    task = np.repeat(np.arange(500), 4)
+    wrong = (truth[task] + rng.integers(1, 5, len(task))) % 5
+    label = np.where(rng.random(len(task)) < able[worker], truth[task], wrong)
+    names = np.array(["a", "b", "x", "y", "z"])
+    frame = pd.DataFrame({"task": task, "worker": worker, "label": names[label]})
+    fit = cp.fit("dawid_skene", frame, progress=False)
+    (finding,) = (each for each in fit.findings if each.code == "rare_class")
+    assert {finding.values["class"], *finding.values["others"]} == {"x", "y", "z"}
+    assert all(repr(name) in finding.text for name in "xyz")
+    assert "2 other classes" in finding.text
+    assert sum("rare" in line or "are of the class" in line for line in fit.verdict.why) == 1
+
+
 def test_a_prior_that_is_learned_as_the_remedy_says_has_about_the_share_of_a_rare_class_that_the_tasks_have():
     """Where workers are as right on it as elsewhere; by the default prior its share is about twice that."""
     by_default, learned = [], []

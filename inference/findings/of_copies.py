@@ -22,7 +22,7 @@ from ..fitted.posterior import Posterior
 from .copies import AgreeingGroup, always_same_groups, copying_groups, doubtful_groups
 from .copies_on_gold import OnGold, of_question, on_gold
 from .facts import listed
-from .of_crowd import SAID, crowd_of, open_question
+from .of_crowd import SAID, crowd_of, open_question, tables_of, worse_than_chance
 from .register import Labels, Said, check
 from .repeated import MUCH, AgreeingRepeats, agreeing_repeats, contradicting_repeats
 
@@ -159,6 +159,7 @@ def perhaps_copies(of: Labels) -> Iterator[Said]:
     if crowd is None or copying_groups(crowd.given):
         return
     found = [one for one in _on_gold(of, doubtful_groups(crowd.given)) if one[1] is None or not one[1].is_better]
+    found = [(group, gold) for group, gold in found if not _are_contradicted(of, group)]
     if not found:
         return
     (first, gold), workers = found[0], list(of.annotations.workers)
@@ -174,6 +175,12 @@ def perhaps_copies(of: Labels) -> Iterator[Said]:
         )
         remedy = "Compare with majority vote, and with copies='one', which counts them as one worker"
         yield open_question(text, remedy, **values)._replace(severity="note")
+
+
+def _are_contradicted(of: Labels, group: AgreeingGroup) -> bool:
+    """Return whether by the labels most of a group are worse than chance, so that they outvote nobody."""
+    tables = tables_of(of)
+    return tables is not None and bool(worse_than_chance(tables)[group.workers].mean() > 0.5)
 
 
 @check("always_the_same", "crowd", needs={"workers"})

@@ -90,11 +90,7 @@ def below_chance(of: Labels) -> Iterator[Said]:
     tables = tables_of(of)
     if tables is None:
         return
-    n = np.maximum(tables.sum((1, 2)), 1e-9)
-    right = np.trace(tables, axis1=1, axis2=2)
-    by_chance = (tables.sum(1) * tables.sum(2)).sum(-1) / n**2
-    z = (right - n * by_chance) / np.sqrt(np.maximum(n * by_chance * (1 - by_chance), 1e-9))
-    worse = (z < BELOW_CHANCE) & (by_chance < 1)
+    n, worse = np.maximum(tables.sum((1, 2)), 1e-9), worse_than_chance(tables)
     share = n[worse].sum() / n.sum()
     if share >= MUCH:
         yield open_question(
@@ -104,6 +100,20 @@ def below_chance(of: Labels) -> Iterator[Said]:
             workers=[of.annotations.workers[j] for j in np.flatnonzero(worse).tolist()],
             share=share,
         )
+
+
+def worse_than_chance(tables: np.ndarray) -> np.ndarray:
+    """A mask of the workers who are right less often than by chance, by three standard errors, ``(J,)``.
+
+    Args:
+        tables: expected numbers of annotations, as of :func:`tables_of`.
+    """
+    n = np.maximum(tables.sum((1, 2)), 1e-9)
+    by_chance = (tables.sum(1) * tables.sum(2)).sum(-1) / n**2
+    right = np.trace(tables, axis1=1, axis2=2)
+    z = (right - n * by_chance) / np.sqrt(np.maximum(n * by_chance * (1 - by_chance), 1e-9))
+    worse: np.ndarray = (z < BELOW_CHANCE) & (by_chance < 1)
+    return worse
 
 
 @check("one_class_each", "crowd", needs={"workers"})
@@ -267,8 +277,7 @@ def hangs_on_one(of: Labels) -> Iterator[Said]:
     """One worker who gave most of the annotations, while at most one other annotated most of the tasks.
 
     Labels, probabilities and the scores of all then follow this worker, however good the others are.
-    Said of all of 10 crowds of which one of 31 workers gave 61 %, and of none of 180 healthy ones, 20 of each shape, nor of
-    26 open ones (``benchmarks/one_finding.py``).
+    It is said of none of 180 healthy crowds, 20 of each shape (``benchmarks/one_finding.py``), nor of 26 open ones.
     """
     if (meetings := _meetings(of)) is None or of.annotations.preferences or _are_two(of):
         return

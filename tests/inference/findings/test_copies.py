@@ -669,3 +669,18 @@ def test_a_panel_read_as_comparisons_has_labels_no_worse_than_as_labels(real):
     assert accuracies[1] >= accuracies[0]
     scores = [np.log(np.where(gold[p.index], p, 1 - p)).mean() for p in (as_labels, is_second)]
     assert scores[1] >= scores[0]
+
+
+def test_workers_of_another_code_who_are_worse_than_chance_are_not_said_to_outvote_the_rest():
+    """Six of twenty give each of three classes for the next one; two of them were said to be better, perhaps."""
+    rng = np.random.default_rng(2)
+    _, label, given = drawn(rng, rng.uniform(0.75, 0.9, 20), n_tasks=500)
+    label[:, :6] = (label[:, :6] + 1) % 3
+    task, worker = np.nonzero(given)
+    frame = pd.DataFrame({"task": task, "worker": worker, "label": label[task, worker]})
+    fit = cp.fit("dawid_skene", frame, progress=False)
+    assert set(fit.workers.index[fit.workers["review"]]) == set(range(6))
+    agree = [{fit.annotations.workers[j] for j in group.workers.tolist()} for group in doubtful_groups(fit.annotations)]
+    assert any(group <= set(range(6)) for group in agree)
+    for finding in findings_of(fit, "perhaps_copies"):
+        assert not set(finding.values["workers"]) & set(range(6))

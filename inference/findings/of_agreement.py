@@ -121,10 +121,14 @@ def err_together(of: Labels) -> Iterator[Said]:
     Skene's story is fitted with shared errors, too: a higher log-posterior tells tasks that mislead most workers.
     The labels of such a story are surer than they are right: each worker who makes the common error counts as another
     witness. A story with parameters of each task, shared errors or difficulties has an account of it, and is not asked;
-    ``"auto"`` allows for it by a share of the votes and of misled tasks. How often it is said of healthy crowds, of
-    tasks of two difficulties and of open crowds is in ``benchmarks/findings.py``. Its threshold was chosen with the
-    accuracy and confidence of open crowds in view, and not with each left out.
+    ``"auto"`` allows for it, and has a note where a story with such an account has most of the weight and the plain one
+    says it, since annotations hardly tell how much there is. How often it is said of healthy crowds, of tasks of two
+    difficulties and of open crowds is in ``benchmarks/findings.py``. Its threshold was chosen with the accuracy and
+    confidence of open crowds in view, and not with each left out.
     """
+    if isinstance(of, Posterior) and of.rule is None:
+        yield from _allowed_for(of)
+        return
     if not _takes_for_independent(of) or of.annotations.scored or (crowd := crowd_of(of)) is None or crowd.knows_names:
         return
     if of.annotations.sides is not None or (of.annotations.abstains and of.annotations.informative):
@@ -160,6 +164,24 @@ def err_together(of: Labels) -> Iterator[Said]:
         "'auto' allows for it, and gold labels of some tasks tell how often: cp.estimate(fit, gold)",
         {"z": share / se, "correlation": share, "confidence": confidence},
     )
+
+
+def _allowed_for(of: Posterior) -> Iterator[Said]:
+    """What an average says that allows for errors in common, whose extent no annotation tells: a note.
+
+    It is what its story says that takes workers for independent, where one that does not has most of the weight.
+    """
+    aware = sum(of.weights[name] for name, one in of.members.items() if not _takes_for_independent(one))
+    plain = [one for one in of.members.values() if one.story == "dawid_skene" and _takes_for_independent(one)]
+    if aware > PROBABLE and (said := [*err_together(plain[0])] if plain else []):
+        yield Said(
+            f"workers err together on some tasks, for which these labels allow as far as annotations tell: by "
+            f"Dawid and Skene's story they would be {said[0].values['confidence']:.2f} sure in the mean, and here they "
+            f"are {float(of.posterior.max(1).mean()):.2f}",
+            "gold labels of some tasks tell how often they are right: cp.estimate(fit, gold)",
+            said[0].values,
+            severity="note",
+        )
 
 
 def _together_by_certain_labels(of: Labels) -> bool:

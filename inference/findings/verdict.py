@@ -36,6 +36,7 @@ NOTED = (
     "changed_apart",
     "rare_class",
     "three_workers",
+    "err_together",
 )
 """Codes of findings that ask for care as notes, too."""
 

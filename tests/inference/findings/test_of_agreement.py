@@ -349,6 +349,24 @@ def test_errors_that_workers_make_together_are_said_of_the_votes_and_not_where_t
     assert not any(findings_of(cp.fit("majority_vote", one), "err_together") for one in healthy)
 
 
+def test_an_average_that_allows_for_errors_in_common_says_that_there_are_some():
+    """Forms that a model filled in, right in .7, of which workers accept six of ten unread."""
+    rng = np.random.default_rng(0)
+    truth, n = rng.integers(0, 4, 500), 4
+    filled = np.where(rng.random(500) < 0.7, truth, (truth + rng.integers(1, 4, 500)) % 4)
+    worker = np.stack([rng.choice(12, n, replace=False) for _ in truth])
+    own = np.where(rng.random((500, n)) < 0.85, truth[:, None], rng.integers(0, 4, (500, n)))
+    label = np.where(rng.random((500, n)) < 0.6, filled[:, None], own)
+    columns = {"task": np.repeat(np.arange(500), n), "worker": worker.ravel(), "label": label.ravel()}
+    fit = cp.fit("auto", cp.Annotations.from_frame(pd.DataFrame(columns), ordered=False), progress=False)
+    (note,) = [finding for finding in fit.findings if finding.code == "err_together"]
+    confidence = fit.labels["probability"].mean()
+    assert note.severity == "note"
+    assert f"here they are {confidence:.2f}" in note.text
+    assert note.values["confidence"] > confidence + 0.05
+    assert fit.verdict.trust == "with care"
+
+
 def test_tasks_that_mislead_most_workers_are_said_where_shared_errors_explain_the_annotations_better():
     found = []
     for seed in range(4):

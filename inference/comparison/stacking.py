@@ -77,7 +77,8 @@ def stacked_groups(averaged: Posterior) -> dict[str, NamedArrays]:
         posterior = posterior.with_more({TRUTH_PROBABILITY: of_tasks}, coords_of(annotations, labels))
     n_entries = annotations.n_workers * annotations.n_classes * annotations.n_categories
     if annotations.named and n_draws * n_entries <= AFFORDABLE:
-        by_worker = ("worker", "truth", "kind" if annotations.abstains else "annotation")
+        given = "verdict" if annotations.scored else "kind" if annotations.abstains else "annotation"
+        by_worker = ("worker", "truth", given)
         of_workers: Variable = (("chain", "draw", *by_worker), mixture([fitted.confusion_draws for fitted in parts]))
         posterior = posterior.with_more({CONFUSION: of_workers}, coords_of(annotations, by_worker))
     return {

@@ -92,6 +92,7 @@ def coords_of(annotations: Annotations, dims: Iterable[str]) -> dict[str, np.nda
         "worker": annotations.workers.coords(),
         "truth": classes,
         "annotation": annotations.levels.coords(),
+        "verdict": classes,
         "kind": annotations.categories.coords(),
         "model": annotations.models.coords(),
         "question": annotations.questions.coords(),

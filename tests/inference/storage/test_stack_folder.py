@@ -206,3 +206,17 @@ def test_idata_of_an_average_is_of_the_mixture_and_arviz_reads_it(stack):
     assert posterior.sizes["draw"] == 1000
     assert set(posterior) == {"prevalence", "worker_confusion", "truth_probability"}
     assert "prevalence[0]" in az.summary(mixture, var_names=["prevalence"]).index
+
+
+def test_idata_of_an_average_on_scores_has_confusions_of_verdicts_beside_levels():
+    rng = np.random.default_rng(0)
+    given = np.clip(2 * rng.integers(0, 2, (12, 1)) + rng.integers(0, 3, (12, 3)), 0, 4)
+    task, worker = (index.ravel() for index in np.indices(given.shape))
+    frame = pd.DataFrame({"task": task, "worker": worker, "label": given.ravel()})
+    scores = cp.Annotations.from_frame(frame, ordered=range(5), truth_classes=["no", "yes"])
+    fits = {name: cp.fit(name, scores, progress=False) for name in ("graded_response", "score_factor")}
+    stack = cp.stack(fits, weights=dict.fromkeys(fits, 0.5))
+    tables = group(stack.idata, "posterior")["worker_confusion"]
+    assert tables.sizes == {"chain": 1, "draw": tables.sizes["draw"], "worker": 3, "truth": 2, "verdict": 2}
+    np.testing.assert_array_equal(tables["verdict"], ["no", "yes"])
+    np.testing.assert_allclose(tables[0].mean("draw"), stack.with_uncertainty.confusion_draws[0].mean(0), atol=0.02)

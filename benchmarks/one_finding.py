@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import typer
-from support.crowd_shapes import HEALTHY, UNTRUSTWORTHY
+from support.crowd_shapes import HEALTHY, UNTRUSTWORTHY, one_gave_most, two_workers
 from support.report import Report
 
 import crowdppl as cp
@@ -16,6 +16,7 @@ Shape = Callable[[np.random.Generator], cp.Annotations]
 COPYING: dict[str, Shape] = {name: make for name, make in UNTRUSTWORTHY.items() if name.startswith("copies")}
 COPYING["judges_llmbar"] = lambda rng: cp.load_dataset("judges_llmbar")
 OTHERS: dict[str, Shape] = {name: make for name, make in UNTRUSTWORTHY.items() if "constant" not in name}
+ALONE: dict[str, Shape] = {"one of 31 gave most": one_gave_most, "two workers": two_workers}
 PARTS = {"shared_error": True, "task_difficulty": True}
 
 
@@ -32,6 +33,7 @@ def main(draws: int = 10, svi_draws: int = 2, write: bool = False) -> None:
     counted: list[tuple[str, dict[str, Any], dict[str, Shape], int]] = [
         ("turned_around", {"story": "dawid_skene"}, HEALTHY | OTHERS, draws),
         ("mode_of_many", {"story": "dawid_skene", **PARTS}, HEALTHY, svi_draws),
+        ("two_workers, hangs_on_one", {"story": "majority_vote"}, HEALTHY | ALONE, 2 * draws),
         ("sweeps_apart, leaves_votes", {"story": "one_coin", "method": "svi"}, HEALTHY | OTHERS, svi_draws),
     ]
     as_one = [

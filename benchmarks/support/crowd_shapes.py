@@ -180,6 +180,21 @@ def one_heavy(n_classes: int) -> Callable[[np.random.Generator], cp.Annotations]
     return made
 
 
+def one_gave_most(rng: np.random.Generator) -> cp.Annotations:
+    """1,000 tasks, three classes; one worker, right in .7, annotates .93 of them, 30 others, in .75 to .9, .6 once."""
+    truth, label, _ = drawn(rng, np.append(0.7, rng.uniform(0.75, 0.9, 30)), n_tasks=1000)
+    by_other = rng.random(1000) < 0.6
+    given = np.zeros(label.shape, bool)
+    given[np.flatnonzero(by_other), 1 + rng.integers(0, 30, by_other.sum())] = True
+    given[:, 0] = ~by_other | (rng.random(1000) < 0.9)
+    return crowd(truth, label, given, 3)
+
+
+def two_workers(rng: np.random.Generator) -> cp.Annotations:
+    """400 tasks that both of two workers annotate, who are right in .9 and .6 of two classes."""
+    return crowd(*drawn(rng, np.array([0.9, 0.6]), n_tasks=400, per_task=2, n_classes=2), 2)
+
+
 def lazy(rng: np.random.Generator) -> cp.Annotations:
     """300 tasks × 8, 12 workers, two classes; five abstain in half of the tasks and give one class to the others."""
     truth, label, given = drawn(rng, accuracies(rng, 12, 0.75), n_tasks=300, per_task=8, n_classes=2)

@@ -200,8 +200,8 @@ def _titles(fit: Posterior, scores: pd.DataFrame, shown: Sequence[int]) -> list[
 def _with_whom(group: CountedGroup, worker: int, names: pd.Index) -> str:
     """With whom a worker of a group counted as one, in a line."""
     others = [short(names[j], 14) for j in group.workers.tolist() if j != worker]
-    line = f"one with {', '.join(others)}"
-    return line if columns(line) <= LINE else f"one with {others[0]} and {len(others) - 1} more"
+    line = f"as one with {', '.join(others)}"
+    return line if columns(line) <= LINE else f"as one with {others[0]} and {len(others) - 1} more"
 
 
 def _title(score: pd.Series, with_whom: Sequence[str] = ()) -> str:

@@ -82,9 +82,9 @@ def test_the_votes_of_a_task_are_all_in_the_page_and_the_plot_says_who_counts_as
     titles = [ax.get_title() for ax in cp.plot_confusions(fit)]
     assert all(f"{N} annotations" in title for title in titles)
     assert [title.splitlines()[1] for title in titles[:3]] == [
-        "one with bob, cleo",
-        "one with ann, cleo",
-        "one with ann, bob",
+        "as one with bob, cleo",
+        "as one with ann, cleo",
+        "as one with ann, bob",
     ]
     assert not any("one with" in title for title in titles[3:])
     hatched = [len(ax.patches) for ax in cp.plot_confusions(fit)]

@@ -506,12 +506,12 @@ def test_the_command_tells_a_finding_of_the_fit_once(crowd, tmp_path):
 
 
 def test_findings_of_a_panel_ask_for_gold_labels_only_where_it_has_none_and_by_no_option_that_it_refuses(crowd):
-    """Of two judges the prior decides much; the command said to give --use-gold, which it refuses."""
+    """Of two judges nothing tells who is right; the command said to give --use-gold, which it refuses."""
     table, truth = crowd
     two = table[table["worker"].isin(["a", "b"])]
-    with pytest.warns(cp.CrowdWarning, match="prevalence from errors"):
+    with pytest.warns(cp.CrowdWarning, match="where the two workers differ"):
         panels = [cp.judge(two, known, story="one_coin") for known in (None, dict(enumerate(truth[:40])))]
     texts = [[one for _, each, place in panel.alerts if place == "labels" for one in each] for panel in panels]
-    assert all(any("prevalence from errors" in one for one in each) for each in texts)
+    assert all(any("where the two workers differ" in one for one in each) for each in texts)
     assert [any("Gold labels of some tasks tell." in one for one in each) for each in texts] == [True, False]
     assert not any("cp.fit(" in one for each in texts for one in each)

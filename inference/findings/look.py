@@ -19,6 +19,7 @@ from . import of_gold as of_gold
 from . import of_labels as of_labels
 from . import of_modes as of_modes
 from . import of_names as of_names
+from . import of_order as of_order
 from . import of_prior as of_prior
 from . import of_questions as of_questions
 from . import of_scales as of_scales

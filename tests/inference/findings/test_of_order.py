@@ -1,0 +1,54 @@
+"""Stretches of tasks whose labels are shifted in the file, for all workers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdppl as cp
+from crowdppl.benchmarks.support.crowd_shapes import HEALTHY
+from crowdppl.inference.findings.of_order import stretch_by_chance
+
+
+def crowd(seed, tasks=500):
+    """Four of twelve workers a task, who are right in .65 to .9."""
+    rng = np.random.default_rng(seed)
+    truth, skill = rng.integers(0, 4, tasks), rng.uniform(0.65, 0.9, 12)
+    rows = [
+        (i, j, "abcd"[truth[i] if rng.random() < skill[j] else rng.integers(4)])
+        for i in range(tasks)
+        for j in rng.choice(12, 4, replace=False)
+    ]
+    return pd.DataFrame(rows, columns=["task", "worker", "label"])
+
+
+def shifted(frame, first, last, by):
+    """The crowd whose labels of the tasks between two places are a worker's others there, so many tasks further on."""
+    for j, own in frame[frame["task"].between(first, last - 1)].groupby("worker"):
+        frame.loc[own.index, "label"] = np.roll(own["label"].to_numpy(), by(j))
+    return frame
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 250), (100, 200), (380, 500)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_stretch_is_found_to_a_block_or_two(seed, first, last):
+    found = stretch_by_chance(cp.Annotations.from_frame(shifted(crowd(seed), first, last, lambda j: j + 1)))
+    assert abs(found.first - first) <= 25
+    assert abs(found.last + 1 - last) <= 25
+    assert found.share == pytest.approx((last - first) / 500, abs=0.06)
+    assert found.excess[0] < 0.3 * found.excess[1]
+
+
+@pytest.mark.parametrize("shape", HEALTHY)
+def test_healthy_crowds_have_no_such_stretch(shape):
+    for seed in range(3):
+        annotations = HEALTHY[shape](np.random.default_rng(seed)).of_classes()
+        assert stretch_by_chance(annotations) is None
+
+
+def test_a_fit_names_the_tasks_and_is_trusted_with_care():
+    frame = shifted(crowd(0), 0, 250, lambda j: 1)
+    with pytest.warns(cp.CrowdWarning, match=r"from 0 to 2\d\d, \d+ tasks that follow each other"):
+        fit = cp.fit("dawid_skene", frame, progress=False)
+    assert fit.verdict.trust == "with care"
+    (finding,) = [one for one in fit.findings if one.code == "stretch_by_chance"]
+    assert finding.values["n_tasks"] == pytest.approx(250, abs=25)

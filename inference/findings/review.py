@@ -63,6 +63,8 @@ BELOW_CHANCE = "is right less often than by guessing"
 PROBABLE = 0.5  # probability from which a worker is to be reviewed
 UNTOLD = "not told: workers agree no more than by chance, and scores say nothing"  # of who is reviewed for nothing
 UNTOLD_OF_ONE = "not told: gives one class alone, and abstentions, which would tell, are not known or do not count"
+UNTOLD_OF_FAMILIES = "not told: families contradict each other, and labels follow one of them"
+BEYOND = 3.0
 SURELY = 0.95  # share of it from which such a worker is said to be below chance, and not only to say nothing
 LOOKS, NOTHING, BELOW, OTHERWISE = range(4)
 PRIOR = np.array([6.0, 0.5, 0.25, 0.25])  # of the shares of these kinds, in workers
@@ -91,7 +93,8 @@ def review(of: Posterior | Fitted) -> pd.DataFrame:
 
     Returns:
         By worker: review, a bool, and reason, empty where there is none; where workers agree no more than by chance
-        it is said of each that nothing is told, lest no review be read as praise.
+        it is said of each that nothing is told, lest no review be read as praise. So it is of families who contradict
+        each other: by labels that follow one of them the other says next to nothing.
     """
     return _review(of if isinstance(of, Fitted) or of.only is None else of.only)
 
@@ -101,17 +104,35 @@ def _review(of: Posterior | Fitted) -> pd.DataFrame:
     annotations = of.annotations
     found = _by_findings(of)
     wrong = {name_text(worker): said for worker, said in spammers(of).items()}
-    reasons = []
-    for name in map(name_text, annotations.workers):
+    if of_family := found["families"]:  # labels follow one of them, by which the others say next to nothing
+        for name in _agree_with_others(annotations) & wrong.keys():
+            if wrong[name].startswith(SAYS_NOTHING):
+                of_family[name] = UNTOLD_OF_FAMILIES
+                del wrong[name]
+    reasons, names = [], [*map(name_text, annotations.workers)]
+    for name in names:
         others = (of_kind.get(name) for of_kind in (wrong, found["copies"], found["changed"]))
         reasons.append(found["constant_workers"].get(name) or "; ".join(filter(None, others)))
     reason = np.array(reasons, object)
     is_review = reason != ""
+    reason[~is_review] = [found["families"].get(name, "") for name in np.array(names, object)[~is_review]]
     if tells_of_nobody(of):
         reason[~is_review] = UNTOLD
     else:
         reason[~is_review & untold_of_one_class(annotations)] = UNTOLD_OF_ONE
     return pd.DataFrame({"review": is_review, "reason": reason}, annotations.workers.to_index("worker"))
+
+
+def _agree_with_others(annotations: Annotations) -> set[str]:
+    """Return the workers who agree with the others beyond chance, by :data:`BEYOND` standard errors over tasks."""
+    given = _looked_at(annotations.of_classes())
+    task, worker, label = (np.asarray(getattr(given, name)) for name in ("task", "worker", "label"))
+    n = cross_counts((given.n_workers, given.n_classes), worker, label, weight=given.row_counts)
+    beyond = np.eye(given.n_classes)[label] - (n / np.maximum(n.sum(1, keepdims=True), 1))[worker]
+    of_task = np.stack([np.bincount(task, one, given.n_tasks) for one in beyond.T], 1)
+    excess = (beyond * (of_task[task] - beyond)).sum(1)
+    total, square = (np.bincount(worker, values, given.n_workers) for values in (excess, excess**2))
+    return {name_text(given.workers[j]) for j in np.flatnonzero(total > BEYOND * np.sqrt(square)).tolist()}
 
 
 def tells_of_nobody(of: Posterior | Fitted) -> bool:
@@ -175,7 +196,7 @@ def _shown(probability: float) -> str:
 
 def _by_findings(of: Posterior | Fitted) -> dict[str, dict[str, str]]:
     """By code of findings, and by worker, the reason that they give."""
-    found: dict[str, dict[str, str]] = {"constant_workers": {}, "copies": {}, "changed": {}}
+    found: dict[str, dict[str, str]] = {"constant_workers": {}, "copies": {}, "changed": {}, "families": {}}
     for finding in findings(of):
         reasons = found.get(finding.code, {})
         if finding.code == "constant_workers":
@@ -200,6 +221,8 @@ def _by_findings(of: Posterior | Fitted) -> dict[str, dict[str, str]]:
                     copies = "copies, or is" if group.get("by_gold", "").endswith("copies") else "may copy, or be"
                     said = f"{copies} copied by, {listed(others)}: {group['within']:.0%} the same{asked}"
                     reasons.setdefault(name_text(name), said)
+        elif finding.code == "families" and finding.severity == "warning":
+            reasons |= {name_text(name): "" for group in finding.values["families"] for name in group}
         elif finding.code == "changed":
             each = zip(*(finding.values[name] for name in ("workers", "right", "since")), strict=True)
             for name, (early, late), since in each:

@@ -206,3 +206,26 @@ def test_whom_the_labels_follow_is_not_said_to_say_nothing():
     fit = cp.fit("dawid_skene", pd.DataFrame(rows, columns=["task", "worker", "label"]), progress=False)
     assert fit.workers.loc["many", "accuracy"] > 0.9
     assert "many" not in spammers(fit)
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
+def test_who_agrees_beyond_chance_is_not_said_to_say_nothing_by_labels_of_a_family_that_contradicts_the_own():
+    """Five judges who err together on a fifth of the tasks, two who do on others, and one who guesses."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 400)
+    names, columns = [], []
+    for family, size in (("large", 5), ("small", 2)):
+        is_misled = rng.random(400) < 0.2
+        for j in range(size):
+            right = np.where(is_misled & (rng.random(400) < 0.85), False, rng.random(400) < 0.85)
+            names.append(f"{family}-{j}")
+            columns.append(np.where(right, truth, 1 - truth))
+    names.append("guesses")
+    columns.append(rng.integers(0, 2, 400))
+    frame = pd.DataFrame(
+        {"task": np.tile(np.arange(400), 8), "worker": np.repeat(names, 400), "label": np.concatenate(columns)}
+    )
+    fit = cp.fit("dawid_skene", cp.Annotations.from_frame(frame, ordered=False), shared_error=True, progress=False)
+    assert "families" in {finding.code for finding in fit.findings if finding.severity == "warning"}
+    assert fit.workers.index[fit.workers["review"]].tolist() == ["guesses"]
+    assert fit.workers["reason"].loc[["small-0", "small-1"]].str.startswith("not told: families contradict").all()

@@ -167,7 +167,7 @@ def err_together(of: Labels) -> Iterator[Said]:
 
 
 def _allowed_for(of: Posterior) -> Iterator[Said]:
-    """What an average says that allows for errors in common, whose extent no annotation tells: a note.
+    """A note of an average that allows for errors in common, whose extent no annotation tells.
 
     It is what its story says that takes workers for independent, where one that does not has most of the weight.
     """

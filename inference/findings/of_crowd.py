@@ -278,7 +278,7 @@ def hangs_on_one(of: Labels) -> Iterator[Said]:
 
     Labels, probabilities and the scores of all then follow this worker, however good the others are.
     It is said of each of 20 crowds of which one of 31 workers gave 61 %, and of none of 180 healthy ones, 20 of each
-    shape (``benchmarks/one_finding.py``), nor of 26 open ones.
+    shape (``benchmarks/one_finding.py``), nor of 25 open ones that name workers.
     """
     if (meetings := _meetings(of)) is None or of.annotations.preferences or _are_two(of):
         return

@@ -1,8 +1,9 @@
-"""Stretches of a file, task by task, on which workers agree no more than by chance, while they do on the others.
+"""Stretches of the data, task by task, on which workers hardly agree, while they do on the others.
 
 So it is where the labels of a batch were shifted by a row, or joined to other tasks, for all workers: nothing shows it
-in who gave them, and the labels of these tasks are worth nothing. Agreement is the excess over each worker's own shares
-of the classes, as in :mod:`.beyond_chance`; tasks are in the order in which the data have them.
+in who gave them, and the labels of these tasks are worth nothing. Or the tasks are much harder, and their labels are
+less sure than a story takes them for that has each worker as good all along. Agreement is the excess over each worker's
+own shares of the classes, as in :mod:`.beyond_chance`; tasks are in the order in which the data have them.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from ...data import Annotations
 from ...data.arrays import cross_counts
 from ...data.some_tasks import some_tasks
 from .of_crowd import crowd_of
+from .of_time import changed_agreement
 from .register import Labels, Said, check, once
 
 BLOCKS = 40  # of tasks, of which stretches are made
@@ -40,8 +42,8 @@ class Stretch(NamedTuple):
 
 
 @once
-def stretch_by_chance(given: Annotations) -> Stretch | None:
-    """Return the stretch of tasks whose agreement is farthest below that of the others, None where none is by chance.
+def stretch_of_little(given: Annotations) -> Stretch | None:
+    """Return the stretch of tasks whose agreement is farthest below that of the others, None where none has little.
 
     Args:
         given: annotations of named workers, without abstentions.
@@ -98,16 +100,19 @@ def _mean(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean, np.sqrt(np.maximum(sums[2] - 2 * mean * sums[3] + mean**2 * sums[4], 0.0)) / total
 
 
-@check("stretch_by_chance", "crowd", needs={"workers", "memory"})
-def stretch(of: Labels) -> Iterator[Said]:
-    """A stretch of tasks on which workers agree no more than by chance (:func:`stretch_by_chance`)."""
-    if (crowd := crowd_of(of)) is None or (found := stretch_by_chance(crowd.given)) is None:
+@check("stretch_apart", "crowd", needs={"workers", "memory"})
+def stretch_apart(of: Labels) -> Iterator[Said]:
+    """A stretch of tasks on which workers hardly agree (:func:`stretch_of_little`).
+
+    Nothing is said where it is known since when tasks are harder or easier, and said (:mod:`.of_time`).
+    """
+    if (crowd := crowd_of(of)) is None or (found := stretch_of_little(crowd.given)) is None or changed_agreement(of):
         return
     yield Said(
         f"from {found.first!r} to {found.last!r}, {found.n_tasks:,} tasks that follow each other in the data, workers "
-        f"agree no more than by chance ({found.excess[0]:.2f} beyond it, and {found.excess[1]:.2f} on the other "
-        "tasks): their labels say nothing, and the probabilities of these are too high",
-        "Look there in the file for labels that are shifted by a row or belong to other tasks; leave these tasks out "
-        "until then",
+        f"agree hardly more than by chance ({found.excess[0]:.2f} beyond it, and {found.excess[1]:.2f} on the other "
+        "tasks): their labels belong to other tasks, as where rows are shifted by one, or these tasks are much harder, "
+        "and the probabilities of their labels are too high",
+        "Look there in the file; if the labels are of other tasks, leave these out until that is mended",
         found._asdict(),
     )

@@ -6,7 +6,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import HEALTHY
-from crowdppl.inference.findings.of_order import stretch_by_chance
+from crowdppl.inference.findings.of_order import stretch_of_little
 
 
 def crowd(seed, tasks=500):
@@ -31,7 +31,7 @@ def shifted(frame, first, last, by):
 @pytest.mark.parametrize(("first", "last"), [(0, 250), (100, 200), (380, 500)])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_stretch_is_found_to_a_block_or_two(seed, first, last):
-    found = stretch_by_chance(cp.Annotations.from_frame(shifted(crowd(seed), first, last, lambda j: j + 1)))
+    found = stretch_of_little(cp.Annotations.from_frame(shifted(crowd(seed), first, last, lambda j: j + 1)))
     assert abs(found.first - first) <= 25
     assert abs(found.last + 1 - last) <= 25
     assert found.share == pytest.approx((last - first) / 500, abs=0.06)
@@ -42,7 +42,7 @@ def test_the_stretch_is_found_to_a_block_or_two(seed, first, last):
 def test_healthy_crowds_have_no_such_stretch(shape):
     for seed in range(3):
         annotations = HEALTHY[shape](np.random.default_rng(seed)).of_classes()
-        assert stretch_by_chance(annotations) is None
+        assert stretch_of_little(annotations) is None
 
 
 def test_a_fit_names_the_tasks_and_is_trusted_with_care():
@@ -50,5 +50,5 @@ def test_a_fit_names_the_tasks_and_is_trusted_with_care():
     with pytest.warns(cp.CrowdWarning, match=r"from 0 to 2\d\d, \d+ tasks that follow each other"):
         fit = cp.fit("dawid_skene", frame, progress=False)
     assert fit.verdict.trust == "with care"
-    (finding,) = [one for one in fit.findings if one.code == "stretch_by_chance"]
+    (finding,) = [one for one in fit.findings if one.code == "stretch_apart"]
     assert finding.values["n_tasks"] == pytest.approx(250, abs=25)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from os import PathLike
 from pathlib import Path
 
@@ -99,20 +99,34 @@ def pseudonyms(workers: Ids, key: Key | None) -> dict[Hashable, Hashable]:
     return {name: pseudonym(name, secret) for name in workers}
 
 
-def without_names(text: str, names: Mapping[Hashable, Hashable]) -> str:
+COUNTED = "of|tasks?|workers?|annotations?|times|more|standard|nats|independent|pairs?|labels?|comparisons?"
+"""Words before which a number counts something, and is no name."""
+
+
+def without_names(text: str, names: Mapping[Hashable, Hashable], listed: Collection[str] = ()) -> str:
     """Return a sentence with other names of the workers in it.
 
     Args:
         text: such as a warning, in which a worker is named after the word "worker", or anywhere by a name with letters.
         names: the other name of each worker.
+        listed: names that the sentence is known to have, which are replaced without letters, too, but where they count
+            something.
     """
     by_text = {form(name): form(other) for name, other in names.items() for form in (str, name_text)}
     if not by_text:
         return text
-    ordered = "|".join(re.escape(name) for name in sorted(by_text, key=len, reverse=True))
-    text = re.sub(rf"(?<=\bworker )(?:{ordered})(?!\w)", lambda found: by_text[found[0]], text)
-    lettered = [name for name in by_text if any(letter.isalpha() for letter in name)]
-    if not lettered:
-        return text
-    ordered = "|".join(re.escape(name) for name in sorted(lettered, key=len, reverse=True))
-    return re.sub(rf"(?<!\w)(?:{ordered})(?!\w)", lambda found: by_text[found[0]], text)
+    is_number = {name: not any(letter.isalpha() for letter in name) for name in by_text}
+    wheres = (
+        (by_text, r"(?<=\bworker )", r"(?!\w)"),
+        ([name for name in by_text if not is_number[name]], r"(?<!\w)", r"(?!\w)"),
+        (
+            [name for name in by_text if is_number[name] and name in listed],
+            r"(?<![\w.])",
+            rf"(?![\w%]|[.,]\d| (?:{COUNTED})\b)",
+        ),
+    )
+    for some, before, after in wheres:
+        if some:
+            ordered = "|".join(re.escape(name) for name in sorted(some, key=len, reverse=True))
+            text = re.sub(f"{before}(?:{ordered}){after}", lambda found: by_text[found[0]], text)
+    return text

@@ -1,6 +1,6 @@
 """A finding on a fit: what was found, of which subject, and what to do, as data and as a sentence."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ Severity = Literal["note", "warning"]
 OF_DATA: tuple[About, ...] = ("crowd", "gold")
 """Subjects that are the annotations' own, whatever story was fitted: an average of several fits says them once."""
 
-NAMES = ("worker", "workers")
+NAMES = ("worker", "workers", "families")
 """Values of a finding that name workers."""
 
 
@@ -90,28 +90,36 @@ class Finding:
         return (CrowdWarning if self.about in OF_DATA else ConvergenceWarning)(self.sentence, self)
 
     def renamed(
-        self, names: Mapping[Hashable, Hashable], in_text: Callable[[str, Mapping[Hashable, Hashable]], str]
+        self,
+        names: Mapping[Hashable, Hashable],
+        in_text: Callable[[str, Mapping[Hashable, Hashable], Collection[str]], str],
     ) -> "Finding":
         """Return the finding with other names of workers.
 
         Args:
             names: the other name of each worker.
-            in_text: replaces names in a text.
+            in_text: replaces names in a text, those too that are listed in the values.
         """
         by_text = {form(name): form(other) for name, other in names.items() for form in (str, name_text)}
+        listed: set[str] = set()
 
         def other(value: Any, is_name: bool) -> Any:
             if isinstance(value, Mapping):
                 return {name: other(each, name in NAMES) for name, each in value.items()}
             if isinstance(value, list):
                 return [other(each, is_name) for each in value]
-            return by_text.get(str(value), value) if is_name else value
+            if is_name and str(value) in by_text:
+                listed.add(str(value))
+                return by_text[str(value)]
+            return value
 
-        values = {
-            name: in_text(value, names) if isinstance(value, str) and name not in NAMES else other(value, name in NAMES)
-            for name, value in self.values.items()
-        }
-        return replace(self, text=in_text(self.text, names), remedy=in_text(self.remedy, names), values=values)
+        values = {name: other(value, name in NAMES) for name, value in self.values.items()}
+
+        def hidden(text: str) -> str:
+            return in_text(text, names, listed)
+
+        texts = {n: hidden(value) for n, value in values.items() if isinstance(value, str) and n not in NAMES}
+        return replace(self, text=hidden(self.text), remedy=hidden(self.remedy), values=values | texts)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON has them; ``Finding(**fields)`` is the finding again."""

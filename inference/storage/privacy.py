@@ -12,6 +12,7 @@ from ...data.pseudonyms import Key, check_workers, pseudonyms, without_names
 from ..densities.model import Model
 from ..engines.finding import Finding
 from ..fitted.by_rule import ByRule
+from ..fitted.error_families import alone
 from ..fitted.fitted import Fitted
 from ..fitted.named_draws import NamedArrays
 from ..fitted.posterior import Posterior
@@ -94,13 +95,20 @@ def _renamed(fitted: Fitted, names: Mapping[Hashable, Hashable]) -> Fitted:
 def _with_names(value: Any, names: Mapping[Hashable, Hashable]) -> Any:
     """A hyperparameter with other names in its column of workers; of workers without annotations it has nothing.
 
-    Where workers are pairs with a question, it may name a worker alone.
+    Where workers are pairs with a question, it may name a worker alone. A family may be named after the one in it.
     """
     if isinstance(value, pd.DataFrame) and "worker" in value.columns:
         pairs = ((a, b) for a, b in names.items() if isinstance(a, tuple) and isinstance(b, tuple))
         names = {a[0]: b[0] for a, b in pairs} | dict(names)
         known = value[[name in names for name in value["worker"].tolist()]]
-        return known.assign(worker=pd.Series([names[n] for n in known["worker"].tolist()], known.index, dtype=object))
+        other = {"worker": [names[n] for n in known["worker"].tolist()]}
+        if "family" in known:
+            of_one = {alone(name): alone(hidden) for name, hidden in names.items()}
+            other["family"] = [
+                of_one.get(family) or without_names(family, names) if isinstance(family, str) else family
+                for family in known["family"].tolist()
+            ]
+        return known.assign(**{name: pd.Series(values, known.index, dtype=object) for name, values in other.items()})
     return value
 
 

@@ -105,6 +105,28 @@ def test_a_pseudonymised_fit_says_the_same_of_the_same_workers(fit, key_file):
     assert hashed.findings[-1].values == {"workers": [pseudonym("Bob Smith", KEY)], "n": 1}
 
 
+@pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
+@pytest.mark.parametrize("first", ["judge-", 77_123_00])
+def test_families_that_are_found_and_numbers_that_are_names_have_pseudonyms_everywhere(first, key_file, tmp_path):
+    """Three families of three judges who err together, each on tasks of its own."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 400)
+    names = [f"{first}{j}" if isinstance(first, str) else first + j for j in range(9)]
+    columns = []
+    for misled in rng.random((3, 400)) < 0.2:
+        right = np.where(misled & (rng.random((3, 400)) < 0.85), False, rng.random((3, 400)) < 0.85)
+        columns.extend(np.where(right, truth, 1 - truth))
+    frame = pd.DataFrame(
+        {"task": np.tile(np.arange(400), 9), "worker": np.repeat(names, 400), "label": np.concatenate(columns)}
+    )
+    fit = cp.fit("auto", cp.Annotations.from_frame(frame, ordered=False), progress=False)
+    assert {"families", "copies"} & {finding.code for finding in fit.findings}
+    assert any("worker_families" in one.model.hyperparameters for one in fit.members.values())
+    found = outputs(fit, tmp_path / "out", "hash", key_file)
+    written = {(name, file) for name in names for file, content in found.items() if str(name).encode() in content}
+    assert not written
+
+
 def test_pseudonyms_depend_on_the_key_and_on_the_type_of_the_name_and_on_nothing_else():
     assert pseudonym("7", KEY) == pseudonym("7", bytes(KEY))
     names = [pseudonym(name, key) for name in ("7", 7, "8") for key in (KEY, KEY + b"x")]
@@ -156,6 +178,8 @@ def test_the_report_marks_what_describes_individuals(tmp_path):
 def test_numbers_are_replaced_only_where_they_name_a_worker():
     names = {1: "wa", 10: "wb", "Ann": "wc"}
     text = "R̂ = 1.1 for confusion[worker 10, truth 1]; 10 draws; worker 1 and Ann, not Anna"
+    listed = "in 10 of 12 tasks 1, 10 and Ann agree in 10%, 1.5 and 10 times"
+    assert without_names(listed, names, {"1", "10"}) == "in 10 of 12 tasks wa, wb and wc agree in 10%, 1.5 and 10 times"
     assert (
         without_names(text, names) == "R̂ = 1.1 for confusion[worker wb, truth 1]; 10 draws; worker wa and wc, not Anna"
     )

@@ -241,7 +241,7 @@ def nobody_disagrees(of: Labels) -> Iterator[Said]:
 
 @check("two_workers", "crowd", needs={"workers"})
 def two_workers(of: Labels) -> Iterator[Said]:
-    """Two workers alone, of whom nothing tells who is right where they differ, of however few tasks."""
+    """Two workers alone, of whom nothing tells who is right where they differ."""
     if not _are_two(of):
         return
     votes = of.annotations.votes()
@@ -254,12 +254,13 @@ def two_workers(of: Labels) -> Iterator[Said]:
 
 
 def _are_two(of: Labels) -> bool:
-    """Return whether the annotations are of two workers who share tasks, and no gold label or model says more."""
+    """Return whether two workers annotated :data:`TASKS` or more, some both, and no gold label or model says more."""
     annotations = of.annotations
     if annotations.evidence is not None or len(annotations.models) or annotations.preferences:
         return False
     task, worker = _annotated(annotations.of_classes())
-    return len(np.unique(worker)) == 2 and len(np.unique(task)) < len(task)
+    n_tasks = len(np.unique(task))
+    return len(np.unique(worker)) == 2 and TASKS <= n_tasks < len(task)
 
 
 def _annotated(annotations: Annotations) -> tuple[np.ndarray, np.ndarray]:

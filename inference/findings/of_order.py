@@ -24,11 +24,11 @@ CLEARLY = 5.0  # standard errors by which a stretch agrees less than the rest: m
 LITTLE = 0.3  # part of the others' agreement beyond chance, which a stretch has at the most
 CLEAR = 0.15  # of that agreement, where there is enough to miss
 MOST = 0.8  # of the tasks that a stretch has
-LOOKED_AT = 200_000  # annotations; of more a random sample of the tasks
+LOOKED_AT, NUMBERS = 200_000, 2e7  # annotations, and these times classes; of more a random sample of the tasks
 
 
 class Stretch(NamedTuple):
-    """Tasks that follow each other, the first and the last, and how many; the share of all annotations that are theirs.
+    """Tasks that follow each other: the first, the last, and how many; the share of all annotations that are theirs.
 
     Args:
         excess: agreement of two annotations of a task beyond chance, there and on the other tasks.
@@ -48,7 +48,8 @@ def stretch_of_little(given: Annotations) -> Stretch | None:
     Args:
         given: annotations of named workers, without abstentions.
     """
-    chosen = np.random.default_rng(0).random(given.n_tasks) * given.n_rows < LOOKED_AT
+    names, most = given.tasks, min(LOOKED_AT, NUMBERS / given.n_classes)
+    chosen = np.random.default_rng(0).random(given.n_tasks) * given.n_rows < most
     if not chosen.all():
         given = some_tasks(given, chosen)
     task, worker, label = (np.asarray(getattr(given, name)) for name in ("task", "worker", "label"))
@@ -83,10 +84,10 @@ def stretch_of_little(given: Annotations) -> Stretch | None:
     at = int(z.argmax())
     if z[at] < CLEARLY:
         return None
-    of = several[ends[first[at]] : ends[last[at]]]
-    names = given.tasks
+    looked_at = np.flatnonzero(chosen)[several]
+    begin, end = (int(looked_at[place]) for place in (ends[first[at]], ends[last[at]] - 1))
     share = float(inside[1, at] / upto[1][-1])
-    return Stretch(names[int(of[0])], names[int(of[-1])], len(of), share, (float(here[at]), float(there[at])))
+    return Stretch(names[begin], names[end], end - begin + 1, share, (float(here[at]), float(there[at])))
 
 
 def _mean(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -43,12 +43,12 @@ class Questions(NamedTuple):
 def unequal_questions(annotations: Annotations) -> Questions | None:
     """Return the easiest and the hardest question where one quality of a worker does not do for both.
 
-    None where workers have a quality on each question already, where questions have classes of their own or their
-    annotations are scores of another truth, and where nothing tells.
+    None where workers have a quality on each question already, where questions have classes of their own, their
+    annotations are scores of another truth or comparisons, and where nothing tells.
     """
     if not len(annotations.questions) or not annotations.named or isinstance(annotations.workers, Units):
         return None
-    if annotations.kind.own is not None or annotations.scored:
+    if annotations.kind.own is not None or annotations.scored or annotations.sides is not None:
         return None
     votes, asked = annotations.of_classes().votes().astype(float), np.asarray(annotations.question)
     n = votes.sum(1)
@@ -78,12 +78,10 @@ def _gain_of_own_qualities(annotations: Annotations) -> float:
     Each probability costs half the logarithm of the annotations that tell it.
     """
     chosen = np.random.default_rng(0).random(annotations.n_tasks) * annotations.n_rows < LOOKED_AT
-    if not chosen.all():
-        annotations = some_tasks(annotations, chosen)
     data = annotations.replace(gold=None, evidence=None, prior=None, seconds=None, when=None)
-    model, k = Model(find_story("dawid_skene")), data.n_classes
-    gain = 0.0
-    for sign, seen in ((-1, data), (1, data.by_question())):
+    model, k, gain = Model(find_story("dawid_skene")), data.n_classes, 0.0
+    for sign, every in ((-1, data), (1, data.by_question())):
+        seen = every if chosen.all() else some_tasks(every, chosen)
         dims = parameter_dims(model, seen)
         outcome = run_at_size(ENGINES["em"], model, seen, dims, key_of(0), EMSettings(), progress=False)
         n = np.maximum(seen.n_by_worker() / k, 1.0)

@@ -6,6 +6,7 @@ import pytest
 
 import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import HEALTHY
+from crowdppl.inference.findings import of_order
 from crowdppl.inference.findings.of_order import stretch_of_little
 
 
@@ -36,6 +37,15 @@ def test_the_stretch_is_found_to_a_block_or_two(seed, first, last):
     assert abs(found.last + 1 - last) <= 25
     assert found.share == pytest.approx((last - first) / 500, abs=0.06)
     assert found.excess[0] < 0.3 * found.excess[1]
+
+
+def test_of_a_sample_of_the_tasks_all_those_of_the_stretch_are_counted(monkeypatch):
+    annotations = cp.Annotations.from_frame(shifted(crowd(0), 0, 250, lambda j: j + 1))
+    monkeypatch.setattr(of_order, "LOOKED_AT", 1_600)
+    found = of_order.stretch_of_little(annotations)
+    assert found.n_tasks == found.last - found.first + 1
+    assert found.first == pytest.approx(0, abs=25)
+    assert found.n_tasks == pytest.approx(250, abs=25)
 
 
 @pytest.mark.parametrize("shape", HEALTHY)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl.inference.findings import of_questions
 from crowdppl.inference.findings.of_questions import unequal_questions
 
 QUESTIONS = {"correct": 0.5, "clear": 0.7, "safe": 0.97, "complete": 0.4}  # share of "yes"
@@ -35,6 +36,13 @@ def test_the_easiest_and_the_hardest_question_are_named_with_how_often_two_agree
     assert (found.easiest, found.hardest) == ("safe", "complete")
     np.testing.assert_allclose(found.agree, [0.95**2 + 0.05**2, 0.65**2 + 0.35**2], atol=0.04)
     assert unequal_questions(annotations.by_question()) is None
+
+
+def test_of_many_annotations_a_sample_of_the_tasks_is_asked(monkeypatch):
+    monkeypatch.setattr(of_questions, "LOOKED_AT", 2_000)
+    found = unequal_questions(rubric(0, (0.9, 0.75, 0.95, 0.65))[0])
+    assert (found.easiest, found.hardest) == ("safe", "complete")
+    assert unequal_questions(rubric(0, (0.8,) * 4)[0]) is None
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -73,3 +81,15 @@ def test_auto_is_no_worse_than_votes_on_such_questions_and_says_what_it_took():
     assert "quality='shared'" in note.remedy
     told = cp.fit("auto", annotations, quality="shared", progress=False)
     assert told.workers.index.names == ["worker"]
+
+
+def test_of_comparisons_by_several_criteria_nothing_is_asked():
+    rng = np.random.default_rng(0)
+    left_is_better = rng.random((60, 2, 5)) < np.array([0.5, 0.97])[:, None]
+    pair, question, worker = (index.ravel() for index in np.indices(left_is_better.shape))
+    columns = {"prompt": pair, "question": question.astype(str), "worker": worker, "left": "a", "right": "b"}
+    frame = pd.DataFrame(columns | {"winner": np.where(left_is_better.ravel(), "left", "right")})
+    comparisons = cp.Annotations.from_comparisons(frame, prompt="prompt", question="question")
+    assert unequal_questions(comparisons) is None
+    fit = cp.fit("dawid_skene", comparisons, truth_prior=cp.Prevalence(), progress=False)
+    assert len(fit.labels) == 120

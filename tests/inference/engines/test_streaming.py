@@ -169,7 +169,7 @@ def streamed(tmp_path_factory):
 PROPERTIES_IN_MEMORY = {
     *("annotations", "beats", "expected", "labels", "probabilities", "posterior", "entropies", "tasks", "ranking"),
     *("posterior_of_workers", "with_uncertainty", "modes", "mode_labels", "models", "idata", "n_mixture_draws"),
-    *("totals", "questions", "shares_errors"),
+    *("given", "totals", "questions", "shares_errors"),
 }
 VIEWS_IN_MEMORY = [
     *(cp.plot_workers, cp.plot_confusions, cp.error_correlation, cp.score, cp.worker_divergences),

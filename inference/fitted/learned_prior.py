@@ -15,7 +15,8 @@ from ...data.id_text import listing
 from ...models import Story, StoryError
 from ...models.parts.general import hyperparameters_of
 from ..densities.enumerated import Parameters
-from ..densities.portable import real_numbers
+from ..densities.model import Model
+from ..densities.portable import real_numbers, with_numbers
 from ..densities.programs import compiled
 from ..densities.sites import parameter_names
 from .fitted import Fitted
@@ -28,23 +29,24 @@ SPREAD = 2.0
 
 
 def to_learn(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the hyperparameters with numbers from which those that are :data:`LEARNED` start, and the names of these.
+    """Return the hyperparameters with values from which those that are :data:`LEARNED` start, and the names of these.
 
     Args:
-        story: whose own values they start from; from 1 where it has none.
+        story: whose own values they start from, None among them, by which it takes a number of its own, such as one
+            that depends on the number of classes; from 1 where it has none.
 
     Raises:
         StoryError: one is no real number, by the story's own value or its annotation, or is not positive.
     """
     names = tuple(name for name, value in hyperparameters.items() if isinstance(value, str) and value == LEARNED)
     own, numbers = hyperparameters_of(story), real_numbers(story) - {"truth_prior"}
-    start: dict[str, float] = {}
+    start: dict[str, float | None] = {}
     for name in names:
         if name not in numbers:
             known = f"one of {listing(sorted(numbers), 5)}" if numbers else "and the story has none"
             raise StoryError(f"{name}={LEARNED!r}: only a real number is learned, {known}")
-        start[name] = float(own[name]) if isinstance(own[name], float | int) else 1.0
-        if start[name] <= 0:
+        value = start[name] = own[name] if isinstance(own[name], float | int | None) else 1.0
+        if value is not None and value <= 0:
             raise StoryError(f"{name}={LEARNED!r}: only a positive number is learned, and it is {own[name]} by default")
     return dict(hyperparameters) | start, names
 
@@ -70,7 +72,6 @@ def learned_prior(fitted: Fitted, names: Sequence[str]) -> dict[str, float]:
     """
     from scipy.optimize import minimize  # a third of a second to import
 
-    model = fitted.model
     if fitted.annotations.kind.own is not None:
         raise StoryError(f"{names[0]}={LEARNED!r}: questions have classes of their own, for which none is learned")
     seen = fitted.at_size
@@ -83,12 +84,27 @@ def learned_prior(fitted: Fitted, names: Sequence[str]) -> dict[str, float]:
 
     counts = cut(_counts(seen, tables=tables))
 
-    def rows(logs: np.ndarray) -> dict[str, np.ndarray]:
-        values = dict(zip(names, np.exp(logs), strict=True))
+    def by(model: Model, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
         by_them = replace(model, hyperparameters=dict(model.hyperparameters) | values)
         return cut(_concentrations(seen.replace(model=by_them), tables=tables))
 
-    start = np.log([model.hyperparameters[name] for name in names])
+    def number(name: str) -> float:
+        """The one that the story takes, of None as its tables tell: their entries that double with it are that."""
+        if (value := fitted.model.hyperparameters[name]) is not None:
+            return float(value)
+        own, one, two = (np.hstack([x.ravel() for x in by(fitted.model, {name: v}).values()]) for v in (None, 1.0, 2.0))
+        doubles = np.isclose(two, 2 * one)
+        return float(np.median(own[doubles] / one[doubles])) if doubles.any() else 1.0
+
+    own = {name: number(name) for name in names}
+    model = with_numbers(
+        replace(fitted.model, hyperparameters=dict(fitted.model.hyperparameters) | own), seen.annotations
+    )
+    start = np.log(list(own.values()))
+
+    def rows(logs: np.ndarray) -> dict[str, np.ndarray]:
+        return by(model, dict(zip(names, np.exp(logs), strict=True)))
+
     for name, moved in zip(names, start + np.log(2) * np.eye(len(names)), strict=True):
         if all(np.allclose(rows(moved)[table], value) for table, value in rows(start).items()):
             raise StoryError(f"{name}={LEARNED!r}: {name} is in the prior of no table of probabilities; give a number")

@@ -7,7 +7,7 @@ import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import betabinom
+from scipy.stats import betabinom, dirichlet_multinomial
 
 import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, crowd, drawn
@@ -49,6 +49,33 @@ def test_with_all_labels_told_it_is_the_maximum_that_scipy_finds():
     expected = np.exp(minimize(depth, np.log([2.0, 1.0])).x)
     fit = cp.fit("one_coin", data, gold=True, **COIN, progress=False)
     assert numbers(fit, "right", "wrong") == pytest.approx(list(expected), rel=1e-3)
+
+
+def test_one_that_is_none_by_default_starts_from_the_number_that_the_story_takes():
+    """Off the diagonal 1 / (K - 1): from 1, a fit to many classes has lost most of them before anything is learned."""
+    data, n_classes = told(0, n_classes=5), 5
+    table = np.zeros((data.n_workers, n_classes, n_classes))
+    np.add.at(table, (data.worker, np.asarray(data.gold)[data.task], data.label), 1)
+
+    def depth(logs):
+        diagonal, off_diagonal = np.exp(logs)
+        rows = np.where(np.eye(n_classes, dtype=bool), diagonal, off_diagonal)
+        departure = (np.log([diagonal / 2.0, off_diagonal * (n_classes - 1)]) / SPREAD) ** 2 / 2
+        return departure.sum() - sum(
+            dirichlet_multinomial.logpmf(table[:, k], rows[k], table[:, k].sum(-1).astype(int)).sum()
+            for k in range(n_classes)
+        )
+
+    expected = np.exp(minimize(depth, np.log([8.0, 0.5])).x)
+    both = {"diagonal": "learned", "off_diagonal": "learned"}
+    fit = cp.fit("dawid_skene", data, gold=True, **both, progress=False)
+    assert numbers(fit, *both) == pytest.approx(list(expected), rel=1e-3)
+    many = told(0, n_classes=12, n_workers=15)
+    own, learned = (
+        cp.fit("dawid_skene", many.without_gold(), **options, progress=False).posterior for options in ({}, both)
+    )
+    scores = [np.log(posterior[np.arange(200), many.gold]).mean() for posterior in (own, learned)]
+    assert scores[1] > scores[0] - 0.02
 
 
 def test_mean_and_strength_of_the_workers_accuracies_come_back():

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, one_heavy
+from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, drawn, one_heavy
+from crowdppl.benchmarks.support.crowd_shapes import crowd as crowd_of
 from crowdppl.inference.findings.of_prior import exact_worker_prior, outweighed, worker_prior
 
 
@@ -146,7 +147,10 @@ def test_a_prior_that_outweighs_half_of_the_workers_is_warned_of_with_its_number
     assert finding.values == pytest.approx(expected | given, rel=1e-4)
     assert given == pytest.approx({"diagonal": 12 * right, "off_diagonal": 6 * (1 - right)}, rel=0.05)  # two digits
     assert all(f"{name}={value:g}" in finding.remedy for name, value in given.items())
-    assert not outweighed(fitted("dawid_skene", crowd, diagonal=7.0, off_diagonal=1.0))  # 27
+    assert "outweighs the annotations of 5 of 5 workers" in finding.text
+    (lighter,) = outweighed(fitted("dawid_skene", crowd, diagonal=7.0, off_diagonal=1.0))  # 27, which expect 7 of 9
+    assert lighter.text.startswith("the prior moves accuracies by more than their standard error")
+    assert not outweighed(fitted("dawid_skene", crowd, diagonal=9 * right, off_diagonal=4.5 * (1 - right)))
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -173,6 +177,22 @@ def test_a_prior_that_outweighs_fewer_than_half_of_the_workers_is_not_warned_of(
     assert worker_prior(fit.fitted).weight[0] == pytest.approx(7.5)
     assert sorted(annotations.n_by_worker()) == [3, 3, 30, 30, 30]
     assert not outweighed(fit.fitted)
+
+
+def test_a_prior_that_moves_accuracies_by_more_than_their_standard_error_is_warned_of_where_it_outweighs_nobody():
+    """Of twenty classes it counts like 60 annotations and expects two in three to be right; of two, three in four."""
+    rng = np.random.default_rng(0)
+    for n_classes in (2, 20):
+        made = drawn(rng, np.full(30, 0.85), n_tasks=600, n_classes=n_classes, per_task=5)
+        fit = cp.fit("dawid_skene", crowd_of(*made, n_classes).without_gold(), sweeps=0, progress=False)
+        found = [one for one in fit.findings if one.code == "outweighed"]
+        assert len(found) == (n_classes == 20)
+    (finding,) = found
+    assert finding.severity == "warning"
+    assert finding.values["few"] == 0
+    assert finding.values["moved"] < -0.05
+    low = fit.workers["accuracy_high"] < 0.85
+    assert low.mean() > 0.2  # of intervals that hold nine in ten
 
 
 @pytest.mark.filterwarnings("ignore::crowdppl.ConvergenceWarning")

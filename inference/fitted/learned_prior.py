@@ -84,7 +84,7 @@ def learned_prior(fitted: Fitted, names: Sequence[str]) -> dict[str, float]:
 
     counts = cut(_counts(seen, tables=tables))
 
-    def by(model: Model, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    def by(model: Model, values: dict[str, Any]) -> dict[str, np.ndarray]:
         by_them = replace(model, hyperparameters=dict(model.hyperparameters) | values)
         return cut(_concentrations(seen.replace(model=by_them), tables=tables))
 

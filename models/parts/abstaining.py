@@ -78,11 +78,6 @@ class Abstaining(Over):
     rate: Array
 
     @property
-    def independent(self) -> bool:  # type: ignore[override]  # as of the emission beneath
-        """True where the annotations to a task are independent given its class."""
-        return self.emission.independent
-
-    @property
     def n_classes(self) -> int:
         """K."""
         return self.rate.shape[-2]

@@ -138,6 +138,11 @@ class Over(Emission):
 
     emission: Emission
 
+    @property
+    def independent(self) -> bool:  # type: ignore[override]  # as of the emission beneath
+        """True where the annotations to a task are independent given its class."""
+        return self.emission.independent
+
     def tempered(self, power: Array | float) -> Self:
         """Return it over the emission beneath to the power."""
         return replace(self, emission=self.emission.tempered(power))  # type: ignore[type-var]

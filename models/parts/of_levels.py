@@ -30,11 +30,6 @@ class OfLevels(Over):
     emission: Emission
     n_classes: int = field(metadata={"static": True})
 
-    @property
-    def independent(self) -> bool:  # type: ignore[override]  # as of the emission beneath
-        """True where the annotations to a task are independent given its class."""
-        return self.emission.independent
-
     def probs(self, worker: Array | None, task: Array) -> Array:
         """Nothing of the classes, and then the levels: ``(A, K, K + L)``."""
         return self._padded(self.emission.probs(worker, task))

@@ -183,7 +183,7 @@ def run(
     state, history = climb(climber, source, state, keep=keep, tell=tell)
     training = state.training if state.best is None else state.best.training
     parameters = _parameters(model, annotations, training)
-    history.append(float(_log_posterior(model, annotations, parameters)))
+    history.append(float(log_posterior(model, annotations, parameters)))
     _refuse_non_finite(history[-1], len(history) - 1)
     facts = course(history[:-1], annotations, size, settings.passes)
     network = model.classifier.network if model.classifier is not None and model.has_network else None
@@ -403,7 +403,8 @@ def _parameters(model: Model, annotations: Annotations, state: TrainingState) ->
 
 
 @compiled
-def _log_posterior(model: Model, annotations: Annotations, parameters: Parameters) -> Array:
+def log_posterior(model: Model, annotations: Annotations, parameters: Parameters) -> Array:
+    """Return the log-posterior that EM maximises, ``()``: with the probability tables in log-odds."""
     return density(model, parameters, annotations).log_posterior_in_log_odds
 
 

@@ -35,6 +35,7 @@ from ..engines.minibatch_em import (
     batch_size,
     course,
     gain,
+    log_posterior,
     speaks_at_random,
     usual_epochs,
     votes_with_evidence,
@@ -241,7 +242,7 @@ class Trainer:
     def log_posterior(self) -> float:
         """The log-posterior with the tables in log-odds."""
         data = self.problem.data.replace(prior=self.problem.with_probabilities().prior)
-        return float(_log_posterior(self.problem.model, data, self.parameters))
+        return float(log_posterior(self.problem.model, data, self.parameters))
 
     def state(self) -> dict[str, Any]:
         """Return the state that a checkpoint saves."""
@@ -277,11 +278,6 @@ def _parameters(
 ) -> Parameters:
     spec = parameter_spec(model, annotations)
     return tables | spec.from_reals(reals) | own.values(spec)
-
-
-@compiled
-def _log_posterior(model: Model, annotations: Annotations, parameters: Parameters) -> Array:
-    return density(model, parameters, annotations).log_posterior_in_log_odds
 
 
 @compiled

@@ -138,14 +138,12 @@ def check(
     checks = compared(source.weighty)
     if weaker_prior is None:
         return _with_advice(checks, source)
-    weaker = [(_refitted(fitted, weaker_prior), weight) for fitted, weight in source.weighty]
+    weaker = [
+        (refit(fitted.replace(model=with_fewer_pseudo_counts(fitted.model, weaker_prior)), fitted.annotations), weight)
+        for fitted, weight in source.weighty
+    ]
     p_weaker = {name: result.p_value for name, result in compared(weaker).results.items()}
     return replace(checks, p_weaker=p_weaker)
-
-
-def _refitted(fitted: Fitted, weaker_prior: float) -> Fitted:
-    """The story fitted again with this part of its pseudo-counts."""
-    return refit(fitted.replace(model=with_fewer_pseudo_counts(fitted.model, weaker_prior)), fitted.annotations)
 
 
 def _with_advice(checks: Checks, source: Posterior) -> Checks:

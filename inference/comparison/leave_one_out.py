@@ -64,7 +64,8 @@ def loo(fit: Posterior | Fitted, *, by: str = "task", reloo: bool = False) -> El
     if reloo:
         for unit in np.flatnonzero(~(k <= found["good_k"])):
             elpd[unit], k[unit] = _exact(fitted, by, int(unit)), -np.inf  # no weights in a refit
-    p = float((weight * (_log_mean_exp(values) - elpd)).sum())
+    mean = np.logaddexp.reduce(values.reshape(-1, values.shape[-1]), axis=0) - np.log(values[..., 0].size)
+    p = float((weight * (mean - elpd)).sum())
     return Elpd(fitted.story, "loo", by, index, weight * elpd, k, float(found["good_k"]), p)
 
 
@@ -153,11 +154,6 @@ def _relative_efficiency(values: np.ndarray) -> float:
     some = np.exp(values[..., ::every] - values[..., ::every].max((0, 1)))
     ess = [float(az.ess(some[..., i], method="mean")) for i in range(some.shape[-1]) if np.ptp(some[..., i]) > 0]
     return float(np.clip(np.mean(ess) / (values.shape[0] * values.shape[1]), 1e-3, 1.0)) if ess else 1.0
-
-
-def _log_mean_exp(values: np.ndarray) -> np.ndarray:
-    """The logarithm of the mean over draws of the exponential, ``(U,)``."""
-    return np.logaddexp.reduce(values.reshape(-1, values.shape[-1]), axis=0) - np.log(values[..., 0].size)
 
 
 def _exact(fitted: Fitted, by: str, unit: int) -> float:

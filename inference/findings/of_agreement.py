@@ -249,7 +249,7 @@ def families(of: Labels) -> Iterator[Said]:
         fitted, decides = of.members[BY_FAMILY], True
         given = fitted.annotations.of_classes()
         names = families_of(fitted.model.hyperparameters, given.workers)
-    elif not _knows_families(of) and not copying_groups(given):
+    elif not (isinstance(of, Fitted) and "worker_families" in of.model.hyperparameters) and not copying_groups(given):
         names.update(_clear_families(of.annotations) or {})
     if not names:
         return
@@ -275,11 +275,6 @@ def families(of: Labels) -> Iterator[Said]:
         families=workers,
         contradicted=share,
     )._replace(severity="warning" if share >= CONTRADICTED else "note")
-
-
-def _knows_families(of: Labels) -> bool:
-    """Return whether the labels are of a story with families of workers."""
-    return isinstance(of, Fitted) and "worker_families" in of.model.hyperparameters
 
 
 def _agree(given: Annotations, worker: np.ndarray, group: list[int]) -> bool:

@@ -167,7 +167,8 @@ def spammers(of: Posterior | Fitted) -> dict[Hashable, str]:
         either = probability[j, [NOTHING, BELOW]].sum()
         is_below = probability[j, BELOW] > SURELY * either and not above[j]
         said = BELOW_CHANCE if is_below else SAYS_NOTHING
-        reasons[source.annotations.workers[j]] = f"{said} (probability {_shown(either)})"
+        shown = f"{either:.2f}" if either < 0.995 else "> 0.99"
+        reasons[source.annotations.workers[j]] = f"{said} (probability {shown})"
     return reasons
 
 
@@ -187,11 +188,6 @@ def _above_chance(of: Posterior) -> np.ndarray:
         place = np.arange(len(shares))
         return np.asarray((tables @ place) @ (shares * place) > (given @ place) * (shares @ place))
     return np.asarray(np.diagonal(tables, axis1=1, axis2=2) @ shares > given @ shares)
-
-
-def _shown(probability: float) -> str:
-    """A probability with two decimals, never as 1."""
-    return f"{probability:.2f}" if probability < 0.995 else "> 0.99"
 
 
 def _by_findings(of: Posterior | Fitted) -> dict[str, dict[str, str]]:

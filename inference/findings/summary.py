@@ -385,7 +385,8 @@ def _engine(fitted: Fitted) -> str:
 
 def _classifier(fitted: Fitted, classifier: Classifier) -> str:
     """Return the classifier's name and the treatment of its weights: optimised, frozen, or with a posterior."""
-    name = classifier.network if isinstance(classifier.network, str) else _name_of(classifier.network)
+    network = classifier.network
+    name = network if isinstance(network, str) else getattr(network, "__name__", type(network).__name__)
     sampled = {site: draws[0, 0].size for site, draws in fitted.draws.items() if site.startswith(PREFIX)}
     if sampled:
         by = {"em": "at their mode", "svi": "with an approximate posterior", "nuts": "with draws of their posterior"}
@@ -399,10 +400,6 @@ def _classifier(fitted: Fitted, classifier: Classifier) -> str:
         "nuts": "frozen at EM's solution; a prior= samples them",
     }
     return f"{name}: weights {by[fitted.method]}"
-
-
-def _name_of(network: object) -> str:
-    return getattr(network, "__name__", type(network).__name__)
 
 
 def certainty(fitted: Posterior | Fitted) -> str:

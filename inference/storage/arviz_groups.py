@@ -174,7 +174,9 @@ def to_groups(
     """A fit's groups, ArviZ's and :data:`FIT_GROUP`; options and errors are those of :meth:`crowdppl.Fit.to_idata`."""
     has_draws, fitted = fitted.has_draws, fitted.with_uncertainty if uncertainty else fitted
     annotations, outcome = fitted.annotations, fitted.outcome
-    unit: Unit = "annotation" if _named_unit(log_likelihood) == "annotation" else "task"
+    if log_likelihood is not None:
+        check_name("log_likelihood", log_likelihood, LIKELIHOODS)
+    unit: Unit = "annotation" if log_likelihood == "annotation" else "task"
     draws = int(np.prod(fitted.shape))
     rows, n_labels = annotations.n_annotations, annotations.n_tasks * annotations.n_classes
     if truth_probability is None:
@@ -259,10 +261,6 @@ def modes_from(found: Mapping[str, np.ndarray], n_tasks: int, n_classes: int) ->
 
 def _within(values: np.ndarray, low: int, end: int) -> bool:
     return bool(((values >= low) & (values < end)).all())
-
-
-def _named_unit(log_likelihood: str | None) -> str | None:
-    return None if log_likelihood is None else check_name("log_likelihood", log_likelihood, LIKELIHOODS)
 
 
 def _log_likelihood(fitted: Fitted, unit: Unit) -> NamedArrays:

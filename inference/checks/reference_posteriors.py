@@ -10,7 +10,6 @@ Which posteriors there are, and which were left out for what, is in :func:`list_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ from ...data.cards import Listing
 from ...data.errors import look_up
 from ...models import KNOWN_STORIES, WITH_CLASSIFIER, Classifier, Story, find_story
 from ..findings.convergence import convergence
-from ..fitted.named_draws import coords_of
+from ..fitted.named_draws import parameter_arrays
 from ..storage.arviz_groups import make_idata
 from . import posterior_database as database
 
@@ -165,7 +164,8 @@ def reference_posterior(story: str | Story, dataset: str = "anesthesia") -> Refe
     labels = pd.DataFrame(
         posterior["label_probabilities"], index=annotations.tasks.to_index(), columns=annotations.classes.to_index()
     )
-    return ReferencePosterior(story, dataset, _named(arrays, posterior["dims"], annotations), labels, info)
+    draws = parameter_arrays(arrays, posterior["dims"], annotations, {}).dataset()
+    return ReferencePosterior(story, dataset, draws, labels, info)
 
 
 def list_reference_posteriors() -> pd.DataFrame:
@@ -202,13 +202,3 @@ def _moments(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The mean, standard deviation and effective size of each scalar of draws ``(chain, draw, ...)``, ``(P,)`` each."""
     values = np.moveaxis(draws.reshape(*draws.shape[:2], -1).astype(float), -1, 0)
     return values.mean((1, 2)), values.std((1, 2)), convergence(values).bulk_ess
-
-
-def _named(arrays: Mapping[str, np.ndarray], dims: Mapping[str, list[str]], annotations: Annotations) -> xr.Dataset:
-    """Draws with named dimensions, whose coordinates are the ids of the data where they have any."""
-    import xarray as xr
-
-    coords: dict[str, Any] = dict(coords_of(annotations, {dim for names in dims.values() for dim in names}))
-    n_chains, n_draws = next(iter(arrays.values())).shape[:2]
-    variables = {name: (("chain", "draw", *dims[name]), values) for name, values in arrays.items()}
-    return xr.Dataset(variables, coords | {"chain": np.arange(n_chains), "draw": np.arange(n_draws)})

@@ -168,13 +168,9 @@ def information(joint: np.ndarray, *, given: bool = False) -> np.ndarray:
         joint: of class and annotation.
         given: the first dimension is of outcomes that will be known, with their probabilities; sum over it.
     """
-    found = _total(joint.sum(-1)) + _total(joint.sum(-2)) - _total(joint, 2) - _total(joint.sum((-1, -2))[..., None])
+    alone = entropy(joint.sum(-1)) + entropy(joint.sum(-2))
+    found = alone - entropy(joint).sum(-1) - entropy(joint.sum((-1, -2))[..., None])
     return found.sum(0) if given else found
-
-
-def _total(p: np.ndarray, axes: int = 1) -> np.ndarray:
-    """−Σ p log p over the last dimensions."""
-    return entropy(p) if axes == 1 else entropy(p).sum(-1)
 
 
 def _with_annotation(outcomes: np.ndarray, joint: np.ndarray) -> np.ndarray:

@@ -162,7 +162,7 @@ def show_verdict(result: Fit, console: Console, folder: str | None, content: str
             console.print(Text.assemble((shown, "cyan"), f"  # {text}"), soft_wrap=True)
 
 
-def frame_table(frame: pd.DataFrame, title: str | None = None, width: int | None = None) -> Table:
+def frame_table(frame: pd.DataFrame, title: str | None = None) -> Table:
     """Return a frame as a table; the columns `x_low` and `x_high`, or `low` and `high`, become one of intervals.
 
     Where not all columns fit, the last ones are left out, which the caption says: no number is cut.
@@ -170,47 +170,43 @@ def frame_table(frame: pd.DataFrame, title: str | None = None, width: int | None
     Args:
         frame: the rows.
         title: above the table.
-        width: of the terminal; None to ask it.
     """
     from rich.text import Text
 
-    shown, left_out = _fitting(frame, _columns(frame), width)
-    table = _filled(frame, shown, title, width)
+    shown, left_out = _fitting(frame, _columns(frame))
+    table = _filled(frame, shown, title)
     names = "; ".join(column.name.replace("_", " ") for column in left_out if column.of == column.name)
     if names:
         table.caption, table.caption_justify = Text(f"a wider terminal shows {names}", style="dim"), "left"
     return table
 
 
-def frame_tables(
-    frame: pd.DataFrame, title: str, width: int | None = None, *, interval: float | None = None
-) -> Iterator[Table]:
+def frame_tables(frame: pd.DataFrame, title: str, *, interval: float | None = None) -> Iterator[Table]:
     """Yield a frame as one table, or, where not all columns fit, as several one below the other.
 
     Args:
         frame: the rows.
         title: above the first table; that of the others says that they go on.
-        width: of the terminal; None to ask it.
         interval: mass of the intervals; None for the one that fits have.
     """
     columns = _columns(frame, interval)
-    shown, left = _fitting(frame, columns, width)
-    yield _filled(frame, shown, title, width)
+    shown, left = _fitting(frame, columns)
+    yield _filled(frame, shown, title)
     while left:
-        shown, rest = _fitting(frame, left, width)
+        shown, rest = _fitting(frame, left)
         if not shown:  # one score is wider than the terminal
             shown = [column for column in left if column.of == left[0].of]
             rest = left[len(shown) :]
         left = rest
-        yield _filled(frame, shown, f"{title.partition(', ')[0]}, more columns", width)
+        yield _filled(frame, shown, f"{title.partition(', ')[0]}, more columns")
 
 
-def _fitting(frame: pd.DataFrame, columns: Sequence[_Column], width: int | None) -> tuple[list[_Column], list[_Column]]:
+def _fitting(frame: pd.DataFrame, columns: Sequence[_Column]) -> tuple[list[_Column], list[_Column]]:
     """The columns that fit beside the rows' names, each score with its interval, and those that do not."""
     index = list(map(name_text, frame.index))
     columns = [column for column in columns if column.cells or not len(frame)]
     head = name_text(tuple(frame.index.names))
-    room = (stdout().width if width is None else width) - EDGES - _width(head, index, fold=MOST_NAME)
+    room = stdout().width - EDGES - _width(head, index, fold=MOST_NAME)
     shown: list[_Column] = []
     for at, column in enumerate(columns):
         together = [column, *(other for other in columns[at + 1 : at + 2] if other.of == column.of)]
@@ -221,7 +217,7 @@ def _fitting(frame: pd.DataFrame, columns: Sequence[_Column], width: int | None)
     return shown, columns[len(shown) :]
 
 
-def _filled(frame: pd.DataFrame, columns: Sequence[_Column], title: str | None, width: int | None) -> Table:
+def _filled(frame: pd.DataFrame, columns: Sequence[_Column], title: str | None) -> Table:
     """The table; where whole headings do not fit, numbers have the width they need, and no column is cut for another's.
 
     Left to itself rich narrows the widest column first, below the width that its numbers need.
@@ -230,7 +226,7 @@ def _filled(frame: pd.DataFrame, columns: Sequence[_Column], title: str | None, 
 
     index = _width(name_text(tuple(frame.index.names)), list(map(name_text, frame.index)), fold=MOST_NAME)
     whole = sum(max(_needed(column), len(column.heading) + GAP) for column in columns)
-    is_narrow = EDGES + index + whole > (stdout().width if width is None else width)
+    is_narrow = EDGES + index + whole > stdout().width
     table = make_table(title)
     table.add_column(name_text(tuple(frame.index.names)), overflow="fold", max_width=MOST_NAME)
     for column in columns:

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import xarray as xr
 
-from crowdppl.inference.storage.arviz_groups import ENGINE, make_idata
+from crowdppl.inference.storage.arviz_groups import make_idata
+
+ENGINE = "h5netcdf"
 
 
 def load_netcdf(path):

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     IData: TypeAlias = az.InferenceData | xr.DataTree
 
-ENGINE: Literal["h5netcdf"] = "h5netcdf"
 FIT_GROUP = "fit"  # what is not ArviZ's: the posterior of the labels, the engine's history, parameters without draws
 MODES = "mode_"  # before the names of what is known of them
 TRUTH_PROBABILITY = "truth_probability"  # P(truth | θ, annotations) in each draw, among the parameters

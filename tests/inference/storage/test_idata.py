@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from netcdf import load_netcdf
+from netcdf import ENGINE, load_netcdf
 
 import crowdppl as cp
 from crowdppl.inference.densities.prior import log_prior_by_site
@@ -149,10 +149,10 @@ def test_the_file_has_what_xarray_would_write(tmp_path, labels, method):
     written_groups = to_groups(fit.fitted)
     module.write_groups(written_groups, tmp_path / "ours.nc")
     for i, (name, arrays) in enumerate(written_groups.items()):
-        arrays.dataset().to_netcdf(tmp_path / "theirs.nc", mode="a" if i else "w", group=name, engine=module.ENGINE)
+        arrays.dataset().to_netcdf(tmp_path / "theirs.nc", mode="a" if i else "w", group=name, engine=ENGINE)
     for name in written_groups:
         ours, theirs = (
-            xr.open_dataset(tmp_path / file, group=name, engine=module.ENGINE) for file in ("ours.nc", "theirs.nc")
+            xr.open_dataset(tmp_path / file, group=name, engine=ENGINE) for file in ("ours.nc", "theirs.nc")
         )
         with ours, theirs:
             xr.testing.assert_identical(ours, theirs)

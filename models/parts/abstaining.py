@@ -32,10 +32,11 @@ scaled to one, and of the Dirichlet shares of all classes together and of each a
 of its own.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -44,7 +45,7 @@ import numpyro.distributions as dist
 from jax import Array
 
 from ...data import Annotations
-from .contract import StoryError
+from .contract import StoryError, set_to
 from .emissions import Emission, Over, columns_of
 from .kernels import rows_of, safe_log, sum_by_task
 
@@ -243,14 +244,9 @@ def _sampled_in(plates: list[numpyro.plate], prior: dist.Distribution) -> Array:
         return _sampled_in(plates[1:], prior)
 
 
-@contextmanager
-def with_rates(rates: Array) -> Iterator[None]:
+def with_rates(rates: Array) -> AbstractContextManager[Any]:
     """Keep the rates for the emission that the block observes."""
-    token = _rates.set(rates)
-    try:
-        yield
-    finally:
-        _rates.reset(token)
+    return set_to(_rates, rates)
 
 
 def with_abstentions(emission: Emission) -> Emission:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import lru_cache, partial
@@ -28,7 +28,7 @@ from numpyro.primitives import mutable
 
 from ...data import Annotations
 from ...data.errors import check_name, real_number, truth_value
-from .contract import StoryError, promised
+from .contract import StoryError, promised, set_to
 from .truth import needed_features
 from .truth_prior import ClassPrior, is_torch_module
 
@@ -54,14 +54,9 @@ _BY_NETWORK: Any = ...  # the prior of weights that is not given
 _TRAINING: ContextVar[bool] = ContextVar("training", default=False)
 
 
-@contextmanager
-def training() -> Iterator[None]:
+def training() -> AbstractContextManager[Any]:
     """Run classifiers in training mode: dropout drops, batch norm normalises by the batch and keeps statistics."""
-    token = _TRAINING.set(True)
-    try:
-        yield
-    finally:
-        _TRAINING.reset(token)
+    return set_to(_TRAINING, True)
 
 
 @promised

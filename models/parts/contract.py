@@ -1,4 +1,4 @@
-"""Terms between a story and the engines: its error, names of plates, and the promises of the package's own stories.
+"""Terms between a story and the engines: its error, names of plates, what is set while it runs, and promises.
 
 A story of a user's own is looked at before or after it is fitted. A promise says that
 
@@ -9,7 +9,9 @@ A story of a user's own is looked at before or after it is fitted. A promise say
 - its density has a maximum, whatever scales it learns (``inference/findings/of_scales.py``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 PROMISED = "_promised"
@@ -31,6 +33,16 @@ def dim_of_plate(name: str) -> str:
     ('worker', 'worker')
     """
     return name.partition(".")[0]
+
+
+@contextmanager
+def set_to(variable: ContextVar[Any], value: T) -> Iterator[T]:
+    """Set a variable of this thread within the block, which is given the value."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
 
 
 def promised(thing: T) -> T:

@@ -7,10 +7,13 @@ their totals in the place of the sums of whatever chunk it is run on.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from typing import Any
 
 from jax import Array
+
+from .contract import set_to
 
 _noted: ContextVar[list[Array] | None] = ContextVar("noted", default=None)
 _totals: ContextVar[Iterator[Array] | None] = ContextVar("totals", default=None)
@@ -31,22 +34,11 @@ def over_all(total: Array) -> Array:
     return total
 
 
-@contextmanager
-def collected() -> Iterator[list[Array]]:
+def collected() -> AbstractContextManager[list[Array]]:
     """Note the sums that are made in the block, in their order."""
-    noted: list[Array] = []
-    token = _noted.set(noted)
-    try:
-        yield noted
-    finally:
-        _noted.reset(token)
+    return set_to(_noted, [])
 
 
-@contextmanager
-def given(totals: Sequence[Array]) -> Iterator[None]:
+def given(totals: Sequence[Array]) -> AbstractContextManager[Any]:
     """Put totals in the place of the sums that are made in the block, in their order."""
-    token = _totals.set(iter(totals))
-    try:
-        yield
-    finally:
-        _totals.reset(token)
+    return set_to(_totals, iter(totals))

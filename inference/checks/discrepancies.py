@@ -73,7 +73,7 @@ def _class_counts(annotations: Annotations) -> Measure:
 
     names = annotations.workers.to_index("worker")[shown]
     left_out = (int((by_worker > 0).sum()) - len(shown)) * n_classes
-    units = product_index(names, classes)
+    units = pd.MultiIndex.from_product([names, classes])
     return Measure(take, units, np.repeat(by_worker[shown], n_classes), left_out)
 
 
@@ -187,13 +187,6 @@ def of_function(name: str, function: Callable[[Annotations], Any]) -> Discrepanc
         return Measure(take, units)
 
     return Discrepancy(name, "value", prepare)
-
-
-def product_index(rows: pd.Index, columns: pd.Index) -> pd.MultiIndex:
-    """All pairs of a row and a column, in the order of a raveled table."""
-    return pd.MultiIndex.from_arrays(
-        [rows.repeat(len(columns)), columns.take(np.tile(np.arange(len(columns)), len(rows)))]
-    )
 
 
 def _largest(size: np.ndarray, limit: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from ...data.arrays import counts
 from ...data.errors import check_name
 from ...data.id_text import name_quoted
 from ..fitted.fitted import Fitted
+from ..fitted.named_draws import NamedArrays
 from ..fitted.pointwise import log_likelihood_by_annotation, rounds
 from ..fitted.posterior import Posterior, fitted_of
 from ..storage.arviz_groups import is_tree, make_idata
@@ -122,8 +123,6 @@ def _pointwise(fitted: Fitted, by: str) -> tuple[np.ndarray, pd.Index, np.ndarra
 
 def _psis(values: np.ndarray, reff: float) -> dict[str, Any]:
     """ArviZ's leave-one-out, of either of its lines: ``elpd_i`` and ``k`` of each unit, ``(U,)``, and ``good_k``."""
-    import xarray as xr
-
     elpd, k = np.zeros(values.shape[-1]), np.zeros(values.shape[-1])
     varies = _varies(values)
     if not varies.any():
@@ -132,7 +131,7 @@ def _psis(values: np.ndarray, reff: float) -> dict[str, Any]:
         warnings.simplefilter("ignore")  # of high Pareto k: our own warnings name the units
         import arviz as az
 
-        data = xr.Dataset({"annotation": (("chain", "draw", "unit"), values[..., varies].astype(float))})
+        data = NamedArrays({"annotation": (("chain", "draw", "unit"), values[..., varies].astype(float))})
         found = az.loo(make_idata({"posterior": data, "log_likelihood": data}), pointwise=True, reff=reff)
     elpd[varies] = np.asarray(found.elpd_i if is_tree() else found.loo_i)
     k[varies] = np.asarray(found.pareto_k)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import jax
 import jax.numpy as jnp
@@ -39,7 +39,11 @@ def posterior_predictive(fit: Posterior | Fitted, *, seed: int = 0) -> xr.Datase
     """
     fitted = fitted_of(fit)
     truth, new = _replicate(fitted, keys_of(seed, fitted.shape, FAST))
-    return _dataset(truth, new, fitted.annotations)
+    variables = {
+        "truth": (("chain", "draw", "task"), np.asarray(truth)),
+        "annotation": (("chain", "draw", "row"), np.asarray(new)),
+    }
+    return NamedArrays(variables, {"task": fitted.annotations.tasks.coords()}).dataset()
 
 
 def prior(fitted: Fitted, n: int, *, seed: int = 0) -> tuple[NamedArrays, np.ndarray]:
@@ -95,16 +99,6 @@ def log_prior(fitted: Fitted) -> NamedArrays:
     return NamedArrays(
         {name: (("chain", "draw"), np.asarray(value)) for name, value in _log_prior(fitted.at_size).items()}
     )
-
-
-def _dataset(truth: Any, annotation: Any, annotations: Annotations) -> xr.Dataset:
-    import xarray as xr
-
-    variables = {
-        "truth": (("chain", "draw", "task"), np.asarray(truth)),
-        "annotation": (("chain", "draw", "row"), np.asarray(annotation)),
-    }
-    return xr.Dataset(variables, coords={"task": annotations.tasks.coords()})
 
 
 @compiled(once=True)

@@ -302,9 +302,8 @@ def _round_scores(
 def _split(annotations: Annotations, share: float, seed: int) -> tuple[Annotations, tuple[np.ndarray, ...]]:
     """The annotations without a share of their rows, and those: tasks, workers, labels."""
     out = np.random.default_rng(seed).random(annotations.n_rows) < share
-    rows = {name: getattr(annotations, name) for name in ("task", "worker", "label", "count", "seconds", "when")}
-    kept = annotations.replace(**{k: None if v is None else np.asarray(v)[~out] for k, v in rows.items()})
-    return kept, tuple(np.asarray(rows[name])[out] for name in ("task", "worker", "label"))
+    taken = (annotations.task, annotations.worker, annotations.label)
+    return annotations.rows(~out), tuple(np.asarray(values)[out] for values in taken)
 
 
 def _cell(annotations: Annotations, task: np.ndarray, worker: np.ndarray) -> np.ndarray:

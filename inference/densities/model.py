@@ -3,6 +3,7 @@
 import hashlib
 import pickle
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -181,11 +182,8 @@ def _unchanging(value: Any) -> Any:
 
 def _by_value_or_identity(value: object) -> object:
     """A key of a hyperparameter: itself, or what it holds now where it may change in place, as arrays and lists may."""
-    try:
+    with suppress(TypeError):
         hash(value)
-    except TypeError:
-        pass
-    else:
         return value
     if isinstance(value, jax.Array):
         return _Same(value)

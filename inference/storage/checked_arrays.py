@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,10 +86,7 @@ def _check_inside(data: h5py.Dataset, where: str) -> None:
 
 
 def _declared(data: h5py.Dataset) -> int:
-    size = data.dtype.itemsize
-    for length in data.shape or ():
-        size *= int(length)  # Python's own numbers do not overflow
-    return size
+    return data.dtype.itemsize * math.prod(map(int, data.shape or ()))  # Python's own numbers do not overflow
 
 
 def _values(data: h5py.Dataset) -> np.ndarray:

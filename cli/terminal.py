@@ -80,8 +80,7 @@ def plain_messages(folder: str | None = None) -> Iterator[None]:
         typer.Exit: with status 2 for input that cannot be used (any ValueError), 1 for failures of the computation or
             the disk.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         warnings.filterwarnings("always", category=UserWarning)
         warnings.showwarning = partial(_show_warning, folder)
         try:

@@ -81,6 +81,5 @@ def import_tqdm() -> None:
     """Import tqdm, which NumPyro needs, without its advice to install ipywidgets: crowdppl's bars do without."""
     if "IPython" not in sys.modules or "tqdm.auto" in sys.modules:
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         import_module("tqdm.auto")

@@ -362,8 +362,7 @@ def update(
         )
     annotations = given = before.joined(more)
     if fitted.given_rows is not None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # said above
+        with warnings.catch_warnings(action="ignore"):  # said above
             given = fitted.given.joined(more)
     if (constant := left_out_before(fitted.findings, annotations)) is not None:
         annotations = annotations.rows(constant.others(annotations))

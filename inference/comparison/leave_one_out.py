@@ -127,8 +127,7 @@ def _psis(values: np.ndarray, reff: float) -> dict[str, Any]:
     varies = _varies(values)
     if not varies.any():
         return {"elpd_i": elpd, "k": k, "good_k": 0.7}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of high Pareto k: our own warnings name the units
+    with warnings.catch_warnings(action="ignore"):  # of high Pareto k: our own warnings name the units
         import arviz as az
 
         data = NamedArrays({"annotation": (("chain", "draw", "unit"), values[..., varies].astype(float))})
@@ -145,8 +144,7 @@ def _varies(values: np.ndarray) -> np.ndarray:
 
 def _relative_efficiency(values: np.ndarray) -> float:
     """Effective sample size of the likelihoods as a share of the draws, averaged over a sample of the units."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):
         import arviz as az
 
     every = max(values.shape[-1] // ESS_UNITS, 1)

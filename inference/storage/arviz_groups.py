@@ -153,9 +153,8 @@ def is_tree() -> bool:
 
 
 def _inference_data(groups: Mapping[str, xr.Dataset]) -> IData:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # 0.23 announces ArviZ 1 to whoever imports it
-        import arviz as az
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):
+        import arviz as az  # 0.23 announces ArviZ 1 to whoever imports it
     return az.InferenceData(**cast(Any, groups))
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable
+from typing import Any
 
 import pandas as pd
 
@@ -22,10 +23,10 @@ def are_digits(values: Iterable[str]) -> bool:
     return all(_DIGITS.fullmatch(value) for value in values)
 
 
-def as_numbers(values: Iterable[str]) -> dict[str, str | int]:
-    """Map each text to its number if all of them are whole numbers, else to itself."""
+def as_numbers(values: Iterable[Any]) -> dict[Any, Any]:
+    """Map each text to its number if all of them are whole numbers, else to itself, as what is no text."""
     values = list(values)
-    if all_whole_numbers(values):
+    if all(isinstance(value, str) for value in values) and all_whole_numbers(values):
         return {value: int(value) for value in values}
     return {value: value for value in values}
 

@@ -356,6 +356,20 @@ def test_panels_of_judges(tmp_path):
     assert rows(read(tmp_path / "i.json", by_item)) == expected[:4]
 
 
+@pytest.mark.parametrize("names", [(1, 2), (1, "a"), (("a", 1), ("a", 2))])
+def test_keys_of_dictionaries_in_python_are_names_of_any_type(names):
+    one, other = names
+    given = {one: {"x": "A", "y": "B"}, other: {"x": "A", "y": "A"}}
+    assert set(rows(cp.read(given, tell=False))) == {
+        (one, "x", "A"),
+        (one, "y", "B"),
+        (other, "x", "A"),
+        (other, "y", "A"),
+    }
+    by_inner = {"x": dict.fromkeys(names, "A"), "y": {one: "B"}}
+    assert set(rows(cp.read(by_inner, tell=False))) == {("x", one, "A"), ("x", other, "A"), ("y", one, "B")}
+
+
 def test_a_path_in_a_taxonomy_is_one_label_and_no_part_of_it_is_lost(tmp_path):
     def of(worker, *path):
         value = {"taxonomy": [list(path)]}

@@ -283,7 +283,8 @@ class Constructors:
             empty: what an empty cell is: ``"no"`` of a worker who gave no tag, ``"drop"`` a row to leave out, or
                 ``"refuse"`` to ask which. A list without tags is of a worker who gave none.
             known: all tags in the wanted order, also those that nobody gave; else the tags used, as they come.
-            gold: true tags of some tasks: a dictionary task -> tags, or a table with the columns of tasks and tags.
+            gold: true tags of some tasks: a dictionary task -> tags, or a table with the columns of tasks and tags; or
+                yes or no to some tags: a table with the columns task, question and label, as of ``cp.next_gold``.
             **options: as for `from_frame`.
 
         Raises:

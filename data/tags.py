@@ -53,7 +53,10 @@ def tag_fields(
             raise missing_column(name, role, table.columns, "the table", taken={task, worker, tags})
     places = [f"column {tags!r}, {where(row)}" for row in range(len(table))]
     values = table[tags].tolist()
-    of_gold = {name: (value, f"gold of {name!r}") for name, value in _pairs(gold, task, tags, table[task])}
+    gold = _gold_table(gold, task, table[task])
+    if isinstance(gold, pd.DataFrame) and QUESTION in gold and tags not in gold:  # as of a fit: yes or no to each tag
+        options, gold = options | {"gold": gold}, None
+    of_gold = {name: (value, f"gold of {name!r}") for name, value in _pairs(gold, task, tags)}
     separator = tag_separator or _separator([*zip(values, places, strict=True), *of_gold.values()])
     row = np.array([i for i, value in enumerate(values) if empty != "drop" or not _is_empty(value)], int)
     _tell_dropped(np.setdiff1d(np.arange(len(values)), row), row, table[task], tags, where)
@@ -109,20 +112,26 @@ def _separator(cells: Iterable[tuple[Any, str]]) -> str:
     return BETWEEN_TAGS[0]
 
 
-def _pairs(gold: Any, task: str, tags: str, tasks: pd.Series) -> Iterable[tuple[Any, Any]]:
-    """The tasks of gold labels with their tags, of a mapping, or of a table, which a file may have."""
+def _gold_table(gold: Any, task: str, tasks: pd.Series) -> Any:
+    """Gold labels as a table, which a file may have; a mapping, and None, as they are."""
     if gold is None or isinstance(gold, Mapping):
-        return dict(gold or {}).items()
+        return gold
     if isinstance(gold, str | Path):
         is_text = not str(gold).endswith(".parquet")
         gold = read_text_table(gold) if is_text else read_parquet_table(Path(gold))
         by_text = {str(name): name for name in tasks if is_text}
         gold = gold.assign(**{task: [by_text.get(name, name) for name in gold[task]]} if task in gold else {})
-    table = as_frame(gold).to_pandas()
+    return as_frame(gold).to_pandas()
+
+
+def _pairs(gold: Mapping[Any, Any] | pd.DataFrame | None, task: str, tags: str) -> Iterable[tuple[Any, Any]]:
+    """The tasks of gold labels with their tags."""
+    if gold is None or isinstance(gold, Mapping):
+        return dict(gold or {}).items()
     for role, name in (("task", task), ("tags", tags)):
-        if name not in table.columns:
-            raise missing_column(name, role, table.columns, "gold")
-    return zip(table[task].tolist(), table[tags].tolist(), strict=True)
+        if name not in gold.columns:
+            raise missing_column(name, role, gold.columns, "gold")
+    return zip(gold[task].tolist(), gold[tags].tolist(), strict=True)
 
 
 def _is_empty(value: Any) -> bool:

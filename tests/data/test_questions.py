@@ -305,6 +305,16 @@ def test_a_wrong_cell_of_a_column_for_a_question_is_named():
 TAGGED = pd.DataFrame({"task": ["a", "a", "b"], "worker": ["x", "y", "x"], "tags": ["sports|politics", " sports ", ""]})
 
 
+def test_gold_labels_of_tags_that_a_fit_asked_for_are_taken_with_the_table_too(tmp_path):
+    fit = cp.fit("majority_vote", cp.Annotations.from_tags(TAGGED, empty="no"))
+    gold = cp.next_gold(fit, 2).assign(gold="yes")
+    gold.to_csv(tmp_path / "gold.csv", index=False)
+    for given in (gold, tmp_path / "gold.csv"):
+        found = cp.Annotations.from_tags(TAGGED, empty="no", gold=given)
+        np.testing.assert_array_equal(found.gold, fit.annotations.with_gold(gold).gold)
+    assert (found.gold == 1).sum() == 2
+
+
 def test_tags_are_questions_of_yes_and_no():
     annotations = cp.Annotations.from_tags(TAGGED, empty="no", gold={"b": ["politics"]})
     assert list(annotations.questions) == ["sports", "politics"]

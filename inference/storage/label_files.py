@@ -23,6 +23,7 @@ from ...data.exports.opening import files_in, records_in, table_of
 from ...data.exports.verdicts import OURS, TASKS, task_name
 from ...data.harmless_csv import write_csv
 from ...data.id_json import encode_id
+from ...data.id_text import name_text
 from ...data.questions import QUESTION, questions_of, tasks_of
 from ...data.text_files import suffix_of
 from ..engines.progress import progress_bar
@@ -287,7 +288,7 @@ def _hugging_face(fit: Posterior) -> pd.DataFrame:
     posterior = np.asarray(fit.posterior, dtype=np.float32)
     tasks = fit.annotations.tasks.to_columns("task", np.arange(fit.annotations.n_tasks))
     return pd.DataFrame(
-        tasks
+        {name: _of_one_type(ids) for name, ids in tasks.items()}
         | {
             "label": [code[name] for name in labels["label"]],
             "label_name": [str(name) for name in labels["label"]],
@@ -295,6 +296,15 @@ def _hugging_face(fit: Posterior) -> pd.DataFrame:
             "probabilities": list(posterior),
         }
     )
+
+
+def _of_one_type(ids: Any) -> Any:
+    """Return identifiers, as text where they are of several types, which a column of Parquet cannot be."""
+    try:
+        pa.array(ids)
+    except pa.ArrowException:
+        return [name_text(each) for each in ids]
+    return ids
 
 
 def label_table(fit: Posterior) -> pd.DataFrame:

@@ -103,6 +103,13 @@ def test_argilla_and_hugging_face(fit, tmp_path):
     np.testing.assert_allclose(np.stack(table["probabilities"]), fit.posterior, rtol=1e-6)
 
 
+@pytest.mark.parametrize(("names", "written"), [(("a", 1), ["a", "1"]), ((("a", 1), ("a", 2)), ["a · 1", "a · 2"])])
+def test_tasks_whose_names_are_of_several_types_are_text_for_hugging_face(tmp_path, names, written):
+    fit = cp.fit("majority_vote", {name: {"x": "yes", "y": "no"} for name in names})
+    table = pd.read_parquet(fit.write_labels(tmp_path / "a.parquet", to="hf"))
+    assert table["task"].tolist() == written
+
+
 def test_suggestions_for_argilla_are_of_the_question_of_the_export(fit, tmp_path):
     export = tmp_path / "argilla.json"
     answers = {"quality.responses": ["cat"], "quality.responses.users": ["u"]}

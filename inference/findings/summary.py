@@ -45,6 +45,7 @@ from .of_prior import worker_prior
 from .register import Findings
 from .review import reviewed
 
+IN_TABLES: Any = {"float_format": "{:.3f}".format, "na_rep": "–"}
 SHOWN_WORKERS = 5
 SHOWN_ITEMS = 10  # of those that were compared, the best ones
 SHOWN_QUESTIONS = 30  # of several questions
@@ -77,13 +78,13 @@ class Summary:
         width = max(map(len, self.facts))
         lines = [self.headline, "", *(f"{name:<{width}}  {text}" for name, text in self.facts.items())]
         for name, table in self.tables.items():
-            lines += ["", name, table.to_string(float_format="{:.3f}".format)]
+            lines += ["", name, table.to_string(**IN_TABLES)]
         return "\n".join([*lines, *(f"\nWarning: {text}" for text in sentences(self.findings))])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        tables = {name: Markup(table.to_html(float_format="{:.3f}".format)) for name, table in self.tables.items()}
+        tables = {name: Markup(table.to_html(**IN_TABLES)) for name, table in self.tables.items()}
         return sheet(self.headline, self.facts, tables, sentences(self.findings))
 
 

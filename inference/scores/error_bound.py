@@ -40,6 +40,7 @@ def label_error_bound(source: Any, n_annotations: int, *, shares: Any = None) ->
 
     Raises:
         AnnotationError: no worker is named.
+        TypeError: `source` is neither a fit nor numbers.
         ValueError: `n_annotations` is no whole number from 1; an array is no stack of confusion matrices; `shares`
             are not K probabilities.
 
@@ -103,7 +104,10 @@ def _crowd(source: Any, shares: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray
         given = np.asarray(source.annotations.n_by_worker(), dtype=float)
         of_classes = np.asarray(source.probabilities, dtype=float).mean(0)
     else:
-        confusions = np.asarray(source, dtype=float)
+        try:
+            confusions = np.asarray(source, dtype=float)
+        except (TypeError, ValueError):
+            raise TypeError(f"a fit or an array of confusion matrices is needed, got {type(source).__name__}") from None
         if confusions.ndim != 3 or not _are_probabilities(confusions):
             raise ValueError(
                 f"confusion matrices of shape {confusions.shape}: (workers, classes, annotations) is needed, in which "

@@ -126,10 +126,8 @@ def roc(source: Any, gold: Any = None, *, positive: object = None) -> pd.DataFra
     at = found.position(positive)
     is_positive = found.gold == at
     if is_positive.all() or not is_positive.any():
-        which = "every" if is_positive.all() else "no"
-        raise ValueError(
-            f"{which} gold task is of class {found.classes[at]!r}: an ROC curve needs gold tasks of it and of others"
-        )
+        which, name = "every" if is_positive.all() else "no", found.classes.tolist()[at]
+        raise ValueError(f"{which} gold task is of class {name!r}: an ROC curve needs gold tasks of it and of others")
     false, true, threshold = metrics.roc_curve(is_positive, found.probabilities[:, at])
     return pd.DataFrame({"threshold": threshold, "false_positive_rate": false, "true_positive_rate": true})
 

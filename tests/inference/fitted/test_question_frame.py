@@ -54,6 +54,7 @@ def test_summary_has_the_same_table_and_the_classes_of_each_question(fit):
     assert (classes["low"] <= classes["prevalence"]).all()
     assert (classes["prevalence"] <= classes["high"]).all()
     assert "2 to 5 classes a question" in fit.summary().facts["data"]
+    assert "NaN" not in f"{fit.summary()}{fit.summary()._repr_html_()}"  # of topic, which has no mean score
 
 
 def test_summary_of_very_many_questions_shows_the_most_doubtful_and_says_of_how_many():

@@ -64,6 +64,8 @@ def test_workers_who_tell_two_classes_not_apart_are_named_and_wrong_arguments_re
         cp.label_error_bound(2 * coin, 3)
     with pytest.raises(ValueError, match="2 probabilities"):
         cp.label_error_bound(coin, 3, shares=[0.5, 0.3, 0.2])
+    with pytest.raises(TypeError, match="got Annotations"):
+        cp.label_error_bound(cp.load_dataset("toy"), 3)
     with pytest.raises(ValueError, match="n_annotations"):
         cp.label_error_bound(coin, 0)
     with pytest.raises(ValueError, match="error"):

@@ -73,7 +73,7 @@ def _class_counts(annotations: Annotations) -> Measure:
 
     names = annotations.workers.to_index("worker")[shown]
     left_out = (int((by_worker > 0).sum()) - len(shown)) * n_classes
-    units = pd.MultiIndex.from_product([names, classes])
+    units = pd.MultiIndex.from_product([names, classes], names=["worker", "class"])
     return Measure(take, units, np.repeat(by_worker[shown], n_classes), left_out)
 
 
@@ -119,7 +119,8 @@ def _agreement(annotations: Annotations) -> Measure:
     shown = _largest(size, MAX_UNITS)
     first, second = first[shown], second[shown]
     workers = annotations.workers
-    units = pd.MultiIndex.from_arrays([workers.to_index("worker")[first], workers.to_index("other")[second]])
+    pairs = [workers.to_index("worker")[first], workers.to_index("other")[second]]
+    units = pd.MultiIndex.from_arrays(pairs, names=["worker", "other"])
     return Measure(agreement_counter(annotations, first, second), units, size[shown], len(size) - len(shown))
 
 

@@ -134,6 +134,16 @@ def test_of_very_many_units_the_largest_are_taken_and_the_number_of_the_others_i
     assert all(sizes[pair] == size for pair, size in zip(measure.units, measure.size, strict=True))
 
 
+@pytest.mark.parametrize(("name", "of"), [("annotations", ["worker", "class"]), ("agreement", ["worker", "other"])])
+def test_units_by_worker_and_question_are_named_as_those_by_worker(name, of):
+    rows = [(task, worker, question, "yes") for task in range(3) for worker in "uv" for question in ("x", "y")]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "question", "label"])
+    data = cp.Annotations.from_frame(frame, question="question", classes=["no", "yes"]).by_question()
+    units = DISCREPANCIES[name].prepare(data).units
+    assert units.names == of
+    assert units[0][0] == ("u", "x")
+
+
 def test_rows_with_counts_are_as_many_annotations():
     frame = pd.DataFrame({"task": [0, 0, 1, 1], "worker": [0, 1, 0, 1], "label": [0, 1, 1, 1], "count": [3, 2, 1, 4]})
     counted = cp.Annotations.from_frame(frame, count="count", repeats="keep").expanded()

@@ -20,7 +20,7 @@ from ..fitted.groups import group_confusion_draws, group_share_draws, similarity
 from ..fitted.intervals import INTERVAL, checked_tail, of_draws
 from ..fitted.posterior import Posterior, fitted_of
 from .shown_workers import most_annotations, positions, scores_of, which_workers
-from .style import COLOURS, TITLE, colour_bar, columns, given_axes, ink, new_grid, share, short, signed
+from .style import COLOURS, colour_bar, columns, figure_title, given_axes, ink, new_grid, share, short, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -282,13 +282,13 @@ def _draw(
     if axes is None:
         figure = drawn[0].figure
         written = bounds is not None and len(names) <= MAX_CELLS
-        note = f"\nsmall: bounds of the {interval:.0%} credible interval" if written else ""
+        note = f"\nsmall: {interval:.0%} credible interval" if written else ""
         note += "" if is_told.all() else f"\n{HATCHED}"
         shrink = min(1.0, 3.0 / figure.get_figheight())
         colour_bar(image, list(drawn), f"P(annotation | true class){note}", shrink=shrink)
         figure.supxlabel("annotation", fontsize=10)
         figure.supylabel("true class", fontsize=10)
-        figure.suptitle(heading, fontsize=TITLE, parse_math=False)
+        figure_title(figure, heading)
         if (layout := figure.get_layout_engine()) is not None:
             layout.set(h_pad=PAD)
     return drawn

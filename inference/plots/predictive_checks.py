@@ -43,7 +43,7 @@ def plot_checks(checks: Checks, *, interval: float = INTERVAL, axes: Any = None,
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
         drawn = style.new_grid(len(names), 2, (5.2, 4.0), (0, 0.4), ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1))
-        drawn[0].figure.suptitle(checks.title, fontsize=style.TITLE, parse_math=False)
+        style.figure_title(drawn[0].figure, checks.title)
     for panel, name in zip(drawn, names, strict=True):
         plot_check(checks, name, interval=interval, ax=panel)
     return drawn

@@ -57,8 +57,8 @@ def plot_ranks(
         figure = drawn[0].figure
         figure.supxlabel(f"rank of the simulated value among {found.n_draws:,} draws", fontsize=9)
         figure.supylabel(f"simulations (of {len(found.ranks):,})", fontsize=9)
-        figure.suptitle(
-            f"Simulation-based calibration (band: {BAND:.0%} of the bars where ranks are uniform)", fontsize=style.TITLE
+        style.figure_title(
+            figure, f"Simulation-based calibration (band: {BAND:.0%} of the bars where ranks are uniform)"
         )
     for panel, name in zip(drawn, entries, strict=True):
         ranks = found.ranks[name].to_numpy()

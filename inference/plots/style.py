@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 from unicodedata import east_asian_width
 
@@ -24,6 +25,7 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#5
 LOGARITHMIC = "(log scale)"  # beside the name of an axis or of colours
 LINES = ("-", "--", "-.", ":")
 TITLE = 11  # points
+ROOM = 0.92  # of its panel's width, that a title takes at the most
 GAP = 3  # points between names beside points, at the least
 SMALL = 8
 
@@ -185,8 +187,24 @@ def whole_numbers(axis: Axis) -> None:
 
 
 def title(ax: Axes, text: str, size: float = TITLE, **options: Any) -> None:
-    """A title that is written as it is, dollars and all."""
-    ax.set_title(text, fontsize=size, parse_math=False, **options)
+    """A title that is written as it is, dollars and all, in several lines where it is wider than its panel."""
+    place = ax.get_subplotspec()
+    panels = 1 if place is None else place.get_gridspec().ncols
+    _in_lines(ax.set_title(text, fontsize=size, parse_math=False, **options), panels)
+
+
+def figure_title(figure: Any, text: str) -> None:
+    """A title of all panels, written as that of one is."""
+    _in_lines(figure.suptitle(text, fontsize=TITLE, parse_math=False), 1)
+
+
+def _in_lines(title: Any, panels: int) -> None:
+    """Break the lines of a title that is wider than its share of a figure with so many panels side by side."""
+    lines = title.get_text().splitlines()
+    room, width = ROOM * title.figure.bbox.width / panels, title.get_window_extent().width
+    if width > room:
+        letters = max(int(room / width * max(map(len, lines))), 1)
+        title.set_text("\n".join(fill(line, letters) for line in lines))
 
 
 def legend(ax: Axes, **options: Any) -> None:

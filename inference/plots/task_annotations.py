@@ -42,7 +42,7 @@ def plot_annotations(data: Annotations | Posterior, *, axes: Any = None, ax: Any
         AnnotationError: there are no annotations.
         ValueError: there are fewer axes than histograms.
     """
-    annotations = data if isinstance(data, Annotations) else data.given
+    annotations = (data if isinstance(data, Annotations) else data.given).across_questions()
     if not annotations.n_annotations:
         raise AnnotationError("there are no annotations to draw")
     numbers = {"task": annotations.counts_by_kind().sum(-1)}

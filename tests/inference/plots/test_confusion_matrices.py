@@ -227,3 +227,14 @@ def test_rows_that_no_annotated_task_tells_are_hatched_and_the_legend_says_so():
     axes = plot_confusions(told, workers=["a"])
     assert not any(one.get_hatch() for one in axes[0].patches)
     assert not any("hatched" in ax.get_ylabel() for ax in axes[0].figure.axes)
+
+
+def test_no_text_is_cut_where_one_matrix_is_drawn(binary):
+    (ax,) = plot_confusions(binary, max_workers=1)
+    figure = ax.figure
+    figure.draw_without_rendering()
+    bar = next(other for other in figure.axes if other is not ax)
+    for text in (*figure.texts, bar.yaxis.label):
+        box = text.get_window_extent()
+        assert figure.bbox.x0 <= box.x0 <= box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 <= box.y1 <= figure.bbox.y1

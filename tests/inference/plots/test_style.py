@@ -15,6 +15,7 @@ from crowdppl.inference.plots.style import (
     density_colours,
     every,
     faint,
+    figure_title,
     ink,
     name_points,
     palette,
@@ -23,6 +24,7 @@ from crowdppl.inference.plots.style import (
     short,
     signed,
     strong,
+    title,
 )
 
 
@@ -137,3 +139,19 @@ def test_intervals_of_many_workers_are_seen_in_a_dark_style():
         lines = [one for one in ax.collections if isinstance(one, LineCollection)]
         assert len(lines) == 2
         assert all(contrast(one.get_color()[0][:3], ax.get_facecolor()[:3]) > 7 for one in lines)
+
+
+@pytest.mark.parametrize("of_all", [False, True])
+def test_a_title_that_is_wider_than_the_picture_has_several_lines(of_all):
+    figure, ax = plt.subplots(figsize=(3, 2), layout="constrained")
+    text = "Sensitivity and specificity of all 8 pairs of a worker and a question"
+    if of_all:
+        figure_title(figure, text)
+    else:
+        title(ax, text)
+    figure.draw_without_rendering()
+    box = (figure.texts[0] if of_all else ax.title).get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
+    assert box.y1 <= figure.bbox.y1
+    assert box.y0 >= ax.get_window_extent().y1

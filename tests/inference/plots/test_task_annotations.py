@@ -25,6 +25,14 @@ def test_bars_count_the_tasks_and_the_workers_by_their_annotations():
     assert workers.get_title() == "3 workers: median 2 (line), 1 to 3"
 
 
+def test_a_worker_is_one_whatever_the_questions():
+    rows = [(task, worker, question, "yes") for task in range(3) for worker in "uv" for question in ("x", "y")]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "question", "label"])
+    data = cp.Annotations.from_frame(frame, question="question", classes=["no", "yes"])
+    _, workers = plot_annotations(data.by_question())
+    assert workers.get_title() == "2 workers: 6 annotations each"
+
+
 def test_a_fit_shows_its_annotations_and_repeated_annotations_count(em):
     data = cp.load_dataset("anesthesia")
     tasks, workers = plot_annotations(em)

@@ -25,6 +25,8 @@ EXTREMES = ("best", "worst", "average")
 def confusion_frame(source: Posterior, interval: float = INTERVAL) -> pd.DataFrame:
     """The workers' confusion matrices in long form: worker, truth, annotation, probability, low, high.
 
+    Where workers have a quality on each question, a column question follows that of the workers.
+
     Args:
         source: with named workers.
         interval: mass of the equal-tailed intervals, between 0 and 1; around a point they hold the estimate
@@ -51,9 +53,11 @@ def long_frame(
     estimate = np.asarray(draws).mean((0, 1))
     low, high = interval_around(source, estimate, np.asarray(around), interval)
     ids = {"truth": source.annotations.classes, "annotation": source.annotations.verdicts().categories}
-    index = pd.MultiIndex.from_product([of, *(names.to_index(dim) for dim, names in ids.items())])
-    columns = {"probability": estimate.ravel(), "low": low.ravel(), "high": high.ravel()}
-    return pd.DataFrame(columns, index=index).reset_index()
+    cells = pd.MultiIndex.from_product([names.to_index(dim) for dim, names in ids.items()]).to_frame(index=False)
+    matrix, cell = np.divmod(np.arange(estimate.size), len(cells))
+    names = of.to_frame(index=False).iloc[matrix].reset_index(drop=True)  # one column, or those of worker and question
+    found = pd.concat([names, cells.iloc[cell].reset_index(drop=True)], axis=1)
+    return found.assign(probability=estimate.ravel(), low=low.ravel(), high=high.ravel())
 
 
 def extreme_weights(source: Posterior) -> np.ndarray:
@@ -88,9 +92,12 @@ def extreme_frame(source: Posterior, interval: float = INTERVAL) -> pd.DataFrame
         for draws in (source.confusion_draws, source.with_uncertainty.confusion_draws)
     )
     frame = long_frame(source, pd.Index(EXTREMES, name="which"), at_point, around, interval)
-    names = source.annotations.workers.to_index().tolist()
-    worker = {"best": names[weights[0].argmax()], "worst": names[weights[1].argmax()], "average": None}
-    frame.insert(1, "worker", pd.Series([worker[which] for which in frame["which"]], dtype=object))
+    rows = {"best": weights[0].argmax(), "worst": weights[1].argmax()}
+    for place, (column, names) in enumerate(
+        source.annotations.workers.to_index("worker").to_frame(index=False).items()
+    ):
+        given = [names.iloc[rows[which]] if which in rows else None for which in frame["which"]]
+        frame.insert(1 + place, column, pd.Series(given, dtype=object))
     return frame
 
 

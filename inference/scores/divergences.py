@@ -10,6 +10,7 @@ from ...data import AnnotationError, Annotations
 from ...data.arrays import cross_counts
 from ...data.columns import positions_of
 from ...data.errors import real_number
+from ...data.questions import QUESTION, Units
 from ..fitted.confusions import mean_confusions
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior, fitted_of
@@ -180,6 +181,8 @@ def _in_order(actual: Any, annotations: Annotations | None) -> Any:
         )
     if missing := [name for name in ("worker", "truth", "annotation", "probability") if name not in actual]:
         raise AnnotationError(f"actual has no column {missing[0]!r}; it takes the form of fit.confusions()")
+    if isinstance(annotations.workers, Units) and QUESTION in actual:
+        actual = actual.assign(worker=pd.Series([*zip(actual["worker"], actual[QUESTION], strict=True)], actual.index))
     matrices = np.full((annotations.n_workers, annotations.n_classes, annotations.n_categories), np.nan)
     known = {"worker": annotations.workers, "truth": annotations.classes, "annotation": annotations.categories}
     at = [positions_of(actual[name], ids, f"actual, column {name!r}:") for name, ids in known.items()]

@@ -188,6 +188,16 @@ def test_quality_by_question_is_a_fit_of_each_question_alone():
             pd.testing.assert_series_equal(ours, alone.workers[score], atol=1e-3, check_dtype=False)
 
 
+def test_confusion_matrices_by_question_have_a_column_of_questions():
+    table, _ = by_question_data(n_tasks=20)
+    fit = cp.fit("one_coin", table, quality="by_question", progress=False)
+    confusions, extreme = fit.confusions(), fit.extreme_confusions()
+    assert list(confusions.columns) == ["worker", "question", "truth", "annotation", "probability", "low", "high"]
+    np.testing.assert_allclose(confusions["probability"], fit.confusion_matrices.ravel())
+    assert tuple(extreme.loc[0, ["which", "worker", "question"]]) == ("best", *fit.workers["accuracy"].idxmax())
+    assert cp.confusion_divergences(fit, confusions)["i_js"] == pytest.approx(0, abs=1e-9)
+
+
 def test_a_fit_by_question_is_kept_updated_and_given_pseudonyms(tmp_path):
     table, _ = by_question_data()
     fit = cp.fit("one_coin", table, quality="by_question", progress=False)

@@ -159,4 +159,6 @@ def _median_known(seconds: np.ndarray) -> float:
 
 
 def _number(value: Any) -> str:
+    if value != value:
+        return "–"  # where it is not defined, as agreement of one class
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -63,6 +63,12 @@ def test_annotations_without_workers_or_tasks_of_one_size_are_shown():
     assert not shown.startswith("<pre>")
 
 
+def test_agreement_that_is_not_defined_is_a_dash():
+    shown = Annotations.from_counts([[3, 0]], classes=["no", "yes"])._repr_html_()
+    assert "nan" not in shown
+    assert "–" in shown
+
+
 def test_very_many_annotations_are_not_counted_for_their_card(tiny, monkeypatch):
     monkeypatch.setattr("crowdppl.data.annotations.LARGE", 3)
     monkeypatch.setattr(Annotations, "describe", lambda self: 1 / 0)

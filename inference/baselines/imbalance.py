@@ -13,9 +13,9 @@ def imbalance_ratio(annotations: Annotations) -> float:
 
     .. math:: R = \max_c n_c / \min_c n_c
 
-    Infinite where a class was never annotated. Abstentions do not count.
+    Infinite where a class was never annotated. Abstentions do not count, and levels count for the class they lie in.
     """
-    return _ratio(_counts(annotations))
+    return _ratio(_counts(annotations.verdicts()))
 
 
 def gold_imbalance_ratio(annotations: Annotations) -> float:
@@ -49,13 +49,18 @@ def rebalanced(
 
     Raises:
         UnknownNameError: there is no such way.
-        AnnotationError: there are abstentions.
+        AnnotationError: there are abstentions, or annotations are levels of another truth.
         ValueError: beta is no such number.
     """
     check_name("how", how, ("reweighting", "resampling", "effective_number"))
     beta = real_number("beta", beta, least=0, below=1)
     if annotations.abstains:
         raise AnnotationError("abstentions are of no class; leave them out by annotations.of_classes()")
+    if annotations.scored:
+        raise AnnotationError(
+            "these annotations are levels of another truth (truth_classes=), and not of its classes; take the classes "
+            "that they lie in, annotations.verdicts(), or the levels as classes, annotations.by_level()"
+        )
     count = annotations.row_counts
     label, by_class = np.asarray(annotations.label), _counts(annotations)
     each = by_class.sum() / max((by_class > 0).sum(), 1)

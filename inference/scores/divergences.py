@@ -90,6 +90,8 @@ def empirical_confusions(
 
     .. math:: \frac{n_{jkl} + s / L}{n_{jk} + s}
 
+    Of levels (``truth_classes=``) they are of the classes that the levels lie in, as a fit's are.
+
     Args:
         gold: label by task; None for the gold labels of the annotations.
         smoothing: :math:`s`; at 0 a row without an annotation is NaN.
@@ -99,7 +101,7 @@ def empirical_confusions(
         ValueError: `smoothing` is below 0 or not finite.
     """
     smoothing = real_number("smoothing", smoothing, 0)
-    annotations = annotations if gold is None else annotations.with_gold(gold)
+    annotations = (annotations if gold is None else annotations.with_gold(gold)).verdicts()
     if annotations.gold is None:
         raise AnnotationError("the annotations carry no gold labels; give gold={task: label, …}, or actual=")
     shape = (annotations.n_classes, annotations.n_categories)
@@ -181,6 +183,7 @@ def _in_order(actual: Any, annotations: Annotations | None) -> Any:
         )
     if missing := [name for name in ("worker", "truth", "annotation", "probability") if name not in actual]:
         raise AnnotationError(f"actual has no column {missing[0]!r}; it takes the form of fit.confusions()")
+    annotations = annotations.verdicts()
     if isinstance(annotations.workers, Units) and QUESTION in actual:
         actual = actual.assign(worker=pd.Series([*zip(actual["worker"], actual[QUESTION], strict=True)], actual.index))
     matrices = np.full((annotations.n_workers, annotations.n_classes, annotations.n_categories), np.nan)

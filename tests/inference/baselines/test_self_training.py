@@ -111,6 +111,14 @@ def test_rebalanced_annotations_are_as_many_of_each_class(crowd, how):
     cp.fit("dawid_skene", found, progress=False)
 
 
+def test_levels_of_another_truth_are_counted_by_the_class_they_lie_in_and_not_rebalanced():
+    levels = cp.Annotations.from_matrix([[0, 1, 3], [0, 1, 2]], ordered=range(4), truth_classes=["no", "yes"])
+    assert cp.imbalance_ratio(levels) == 2
+    with pytest.raises(AnnotationError, match=r"annotations\.verdicts\(\)"):
+        cp.rebalanced(levels)
+    assert cp.imbalance_ratio(cp.rebalanced(levels.verdicts())) == pytest.approx(1)
+
+
 def test_effective_numbers_lie_between_even_annotations_and_even_classes(crowd):
     """Of n annotations (1 - beta^n) / (1 - beta) count: at beta 0 one of each class, towards 1 all of them."""
     label = np.asarray(crowd.label)

@@ -6,6 +6,7 @@ import pytest
 from fit_at import fit_at, random_confusions
 from scipy.stats import entropy
 
+import crowdppl as cp
 from crowdppl import AnnotationError, Annotations
 from crowdppl.inference.scores.divergences import (
     confusion_divergences,
@@ -95,6 +96,17 @@ def test_a_fit_is_compared_with_empirical_and_with_given_confusion_matrices(em, 
     by_worker = worker_divergences(em, actual)
     assert by_worker.mean() == pytest.approx(both.loc["em", "i_js"])
     assert list(by_worker.index) == list(crowd[0].workers)
+
+
+def test_levels_of_another_truth_are_compared_by_the_class_they_lie_in():
+    truth = dict(enumerate(["no", "yes"] * 6))
+    given = [[level, 3 - level] if i % 3 else [0, 0] for i, level in enumerate([0, 3, 1, 2] * 3)]
+    levels = Annotations.from_matrix(given, ordered=range(4), truth_classes=["no", "yes"], gold=truth)
+    for mine, of_verdicts in zip(empirical_confusions(levels), empirical_confusions(levels.verdicts()), strict=True):
+        np.testing.assert_array_equal(mine, of_verdicts)
+    fit = cp.fit("graded_response", levels, max_iterations=5, progress=False)
+    assert worker_divergences(fit).between(0, 1).all()
+    assert confusion_divergences(fit, fit.confusions())["i_js"] == pytest.approx(0, abs=1e-9)
 
 
 def test_without_named_workers_there_is_only_the_crowds_divergence(crowd):

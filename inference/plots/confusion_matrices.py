@@ -180,10 +180,14 @@ def plot_groups(fit: Posterior, *, interval: float = INTERVAL, axes: Any = None,
 def _evidence(fit: Posterior) -> np.ndarray:
     """Return how many of the tasks that each worker annotated are of each true class, by their labels, ``(J, K)``.
 
-    Of workers who were left out of the fit, whose matrices are the prior's, it is none.
+    Of workers who were left out of the fit, whose matrices are the prior's, it is none. Where no worker is named all
+    annotations are of one, ``(1, K)``.
     """
     given, posterior = fit.given, np.asarray(fit.posterior, float)
-    task, worker, weight = np.asarray(given.task), np.asarray(given.worker), given.row_counts
+    task, weight = np.asarray(given.task), given.row_counts
+    if given.worker is None:
+        return np.bincount(task, weight, given.n_tasks)[None] @ posterior
+    worker = np.asarray(given.worker)
     counted = [np.bincount(worker, weight * of_class[task], given.n_workers) for of_class in posterior.T]
     return np.stack(counted, axis=-1) * are_estimated(fit)[:, None]
 

@@ -9,6 +9,7 @@ from made_fits import changed
 import crowdppl as cp
 from crowdppl.inference.fitted.groups import group_confusion_draws, group_share_draws, similarity_to_identity
 from crowdppl.inference.plots.confusion_matrices import plot_groups
+from crowdppl.inference.plots.style import share
 
 
 @pytest.fixture(scope="module")
@@ -81,3 +82,13 @@ def test_a_story_without_groups_too_few_axes_and_no_mass_are_refused(em, groups)
         plot_groups(groups, axes=plt.figure().add_subplot())
     with pytest.raises(ValueError, match="interval=2"):
         plot_groups(groups, interval=2)
+
+
+def test_groups_of_annotations_whose_workers_are_not_named_are_drawn():
+    counts = cp.Annotations.from_counts(np.random.default_rng(0).multinomial(5, [0.2, 0.3, 0.5], 30))
+    fit = cp.fit("annotator_groups", counts, membership="answer", groups=2, max_iterations=3, progress=False)
+    axes = plot_groups(fit)
+    shares = cp.describe_groups(fit)["share"].sort_values(ascending=False)
+    assert [ax.get_title().splitlines()[0] for ax in axes] == [
+        f"group {m}: share {share(p)}" for m, p in shares.items()
+    ]

@@ -15,6 +15,7 @@ from ...data import AnnotationError, Annotations
 from ...data.columns import positions_of
 from ...data.errors import whole_number
 from ...data.ids import one_or_several
+from ...data.questions import Units, of_each_question
 from ..densities.enumerated import Parameters
 from ..densities.programs import compiled
 from .confusion_scores import entropy
@@ -55,7 +56,8 @@ def next_annotations(
             worse, than draws of the posterior do; choose workers by NUTS or SVI.
         n: how many annotations to ask for; less come back where there are not so many left to ask.
         workers: the workers that can be asked, one or several, each for at most one annotation of a task and none of a
-            task that the worker annotated before. None for a typical worker: one of the crowd, drawn by the number of
+            task that the worker annotated before; where workers have a quality on each question also pairs of a worker
+            and a question. None for a typical worker: one of the crowd, drawn by the number of
             annotations given, so that the gain is that of the average confusion matrix (of 32 workers spread evenly
             from the worst to the best where there are more).
         repeats: how often the same task may be asked, at the most.
@@ -84,13 +86,12 @@ def next_annotations(
         if most_per_worker is not None:
             raise ValueError("most_per_worker limits the workers that can be asked; give workers=")
         asked = None
-        each = [_typical(source)]
+        each = iter([_typical_joint(source)])
     else:
         asked = asked_workers(annotations, workers)
-        each = [(np.array([j]), np.ones(1)) for j in asked]
+        each = (joint_of(source, np.array([j]), np.ones(1)) for j in asked)
     gains, joints = [], []
-    for who, weights in each:
-        joint = joint_of(source, who, weights)
+    for joint in each:
         blocks = np.array_split(joint, max(joint.size // 10**6, 1))  # of about a million numbers each
         gains.append(np.concatenate([information(some.astype(float)) for some in blocks]))
         if repeats > 1:
@@ -180,12 +181,30 @@ def _with_annotation(outcomes: np.ndarray, joint: np.ndarray) -> np.ndarray:
     return outcomes[:, :, None] * confusion
 
 
-def _typical(source: Posterior) -> tuple[np.ndarray | None, np.ndarray]:
-    """Workers whose average, with these weights, is the typical one; None for the workers where none is named."""
+def _typical_joint(source: Posterior) -> np.ndarray:
+    """:func:`joint_of` a typical worker: of pairs of a worker and a question those of the task's question."""
+    annotations, own = source.annotations, _own_question(source.annotations)
+    if own is None:
+        return joint_of(source, *_typical(source))
+    by_question = [joint_of(source, *_typical(source, own == place)) for place in range(len(annotations.questions))]
+    return np.stack(by_question)[annotations.question, np.arange(annotations.n_tasks)]
+
+
+def _own_question(annotations: Annotations) -> np.ndarray | None:
+    """The position of each worker's question, ``(J,)``, −1 of no single one; None where workers are no such pairs."""
+    pairs = annotations.workers
+    if not isinstance(pairs, Units):
+        return None
+    places = {name: place for place, name in enumerate(annotations.questions)}
+    return np.array([places.get(name, -1) for name in pairs.questions])[pairs.question]
+
+
+def _typical(source: Posterior, of: np.ndarray | bool = True) -> tuple[np.ndarray | None, np.ndarray]:
+    """Workers whose average, with these weights, is the typical one of some; None where no worker is named."""
     annotations = source.annotations
     if not annotations.named:
         return None, np.ones(1)
-    share = annotations.n_by_worker()
+    share = np.where(of, annotations.n_by_worker(), 0)
     share = share / share.sum()
     if len(share) <= MOST_WORKERS:
         return np.arange(len(share)), share
@@ -204,7 +223,7 @@ def asked_workers(annotations: Annotations, workers: Any) -> np.ndarray:
     """
     if not annotations.named:
         raise AnnotationError("the annotations name no workers, so none can be asked for by name; leave workers out")
-    listed = one_or_several(workers, annotations.workers)
+    listed = [*of_each_question(one_or_several(workers, annotations.workers), annotations.workers)]
     typical = "; leave workers out for the tasks that a typical worker is to be asked for"
     positions = positions_of(listed, annotations.workers, "workers:", typical)
     if not listed:
@@ -213,11 +232,16 @@ def asked_workers(annotations: Annotations, workers: Any) -> np.ndarray:
 
 
 def _open(annotations: Annotations, asked: np.ndarray | None) -> np.ndarray:
-    """A mask of the pairs of worker and task without an annotation yet, ``(W, N)``; all, for a typical worker."""
+    """A mask of the pairs of worker and task without an annotation yet, ``(W, N)``; all, for a typical worker.
+
+    A pair of a worker and a question is asked about tasks of this question alone.
+    """
     if asked is None:
         return np.ones((1, annotations.n_tasks), bool)
     annotated = np.zeros((annotations.n_workers, annotations.n_tasks), bool)
     annotated[annotations.worker, annotations.task] = True
+    if (own := _own_question(annotations)) is not None:
+        annotated |= own[:, None] != annotations.question
     return ~annotated[asked]
 
 

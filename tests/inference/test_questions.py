@@ -198,6 +198,26 @@ def test_confusion_matrices_by_question_have_a_column_of_questions():
     assert cp.confusion_divergences(fit, confusions)["i_js"] == pytest.approx(0, abs=1e-9)
 
 
+def test_a_worker_by_question_is_asked_about_tasks_of_the_own_question():
+    table, _ = by_question_data(n_tasks=20)
+    annotations = cp.Annotations.from_frame(
+        table[table["worker"].ne("w0") | table["task"].lt("t15")], question="question"
+    )
+    fit = cp.fit("dawid_skene", annotations, quality="by_question", progress=False)
+    asked, typical = cp.next_annotations(fit, 100, workers="w0"), cp.next_annotations(fit, 100)
+    given = annotations.to_frame().query("worker == 'w0'")
+    units = set(map(tuple, asked[["task", "question"]].to_numpy().tolist()))
+    assert units == set(annotations.tasks) - set(map(tuple, given[["task", "question"]].to_numpy().tolist()))
+    assert len(asked) == len(units)
+    one = cp.next_annotations(fit, 100, workers=[("w0", QUESTIONS[0])])
+    assert set(one["question"]) == {QUESTIONS[0]}
+    for name in QUESTIONS:
+        alone = cp.fit("dawid_skene", annotations.of_question(name), progress=False)
+        ours = typical[typical["question"] == name].set_index("task")["expected_gain"]
+        theirs = cp.next_annotations(alone, 100).set_index("task")["expected_gain"]
+        np.testing.assert_allclose(ours.loc[theirs.index], theirs, atol=1e-3)
+
+
 def test_a_fit_by_question_is_kept_updated_and_given_pseudonyms(tmp_path):
     table, _ = by_question_data()
     fit = cp.fit("one_coin", table, quality="by_question", progress=False)

@@ -103,7 +103,7 @@ LEFT = 0.05  # probability of independent annotations that every story has besid
 def auto(
     annotations: Annotations,
     *,
-    stories: StorySet | Iterable[str | Story] | str | Story | None = None,
+    stories: Mapping[str, Mapping[str, Any] | str | Story] | Iterable[str | Story] | str | Story | None = None,
     method: str = "em",
     weights: str = "probability",
     votes: float | None = None,
@@ -139,8 +139,9 @@ def auto(
 
     Args:
         annotations: who labelled what.
-        stories: the stories to fit: a name, a function, several of them, or by name
-            ``{"story": …, hyperparameter: …}``; those of :func:`default_set` by default.
+        stories: the stories to fit: a name, a function, several of them, or by name a story or
+            ``{"story": …, hyperparameter: …}``, whose story is that of the name where none is given; those of
+            :func:`default_set` by default.
         method: the engine of the fits whose labels are averaged; ``"svi"`` and ``"nuts"`` give the workers' scores
             intervals.
         weights: ``"probability"``, by how probable the annotations are by each story: all of the weight of stories of
@@ -358,7 +359,7 @@ def _check_folds(folds: int | None, weights: str, n_stories: int) -> None:
 
 
 def story_set(
-    stories: StorySet | Iterable[str | Story] | str | Story | None,
+    stories: Mapping[str, Mapping[str, Any] | str | Story] | Iterable[str | Story] | str | Story | None,
     annotations: Annotations,
     options: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, dict[str, Any]]:
@@ -372,6 +373,7 @@ def story_set(
     if stories is None:
         return default_set(annotations, options)
     if isinstance(stories, Mapping):
-        return {str(name): dict(about) for name, about in stories.items()}
+        each = {str(name): about if isinstance(about, Mapping) else {"story": about} for name, about in stories.items()}
+        return {name: {"story": name} | dict(about) for name, about in each.items()}
     several = [stories] if isinstance(stories, str) or callable(stories) else stories
     return {story if isinstance(story, str) else story.__name__: {"story": story} for story in several}

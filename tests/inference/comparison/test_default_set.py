@@ -296,6 +296,12 @@ def test_stories_are_taken_by_name_and_as_functions():
         "mace": {"story": "mace"},
         "dawid_skene": {"story": dawid_skene},
     }
+    named = {"strong": {"story": "mace", "knows": 3.0}, "one_coin": {"right": 4.0}, "own": dawid_skene}
+    assert story_set(named, cp.load_dataset("anesthesia")) == {
+        "strong": {"story": "mace", "knows": 3.0},
+        "one_coin": {"story": "one_coin", "right": 4.0},
+        "own": {"story": dawid_skene},
+    }
 
 
 def test_where_no_story_fits_the_data_the_reasons_are_given():

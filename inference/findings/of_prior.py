@@ -267,7 +267,11 @@ def _remedy(fitted: Fitted, as_right: dict[str, float]) -> str:
             "such as one_coin, needs fewer annotations"
         )
     if fitted.outcome.facts.get("learned"):
-        return "it was learned, so that workers are taken for about as alike; numbers that are given say another"
+        return (
+            "it was learned, so that workers are taken for about as alike, and intervals of theirs are too narrow "
+            "where the rows of one have more in common than its prior says, as those of an able worker: one_coin has "
+            "one accuracy a worker"
+        )
     names = _options(fitted)
     smaller = f"Smaller {' and '.join(f'{name}=' for name in names)} weaken it" if names else "A weaker prior helps"
     return f"{smaller}; a story with fewer parameters a worker, such as one_coin, needs fewer annotations"

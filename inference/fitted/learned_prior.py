@@ -62,6 +62,8 @@ def learned_prior(fitted: Fitted, names: Sequence[str]) -> dict[str, float]:
 
     with :math:`h_0` the values of the fit and :math:`\sigma` of :data:`SPREAD`, without which the prior of workers who
     are all alike would have no end. This is empirical Bayes (Robbins 1956) with the labels as they are expected.
+    Rows are independent in it: what the rows of one worker have in common is left out, so that workers of many classes
+    are taken for more alike than they are (of three classes 90 % intervals of accuracies between .6 and .95 held half).
 
     Args:
         fitted: by EM, with the values :math:`h_0`.

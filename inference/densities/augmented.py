@@ -348,8 +348,10 @@ def with_tails(rng: np.random.Generator, concentration: np.ndarray, prior: np.nd
     of_rows = np.bincount(given // prior.shape[-1], count, prior[..., 0].size).reshape(prior.shape[:-1])
     by_row = _log_growth(of_rows, 1) - _log_growth(of_rows, prior[:, :1].sum(-1))  # alike for all workers
     shape = prior.shape[:2]
-    log_odds = np.bincount(given // prior[0, 0].size, by_cell, math.prod(shape)).reshape(shape)
-    log_odds -= by_row.reshape(*shape, -1).sum(-1)
+    of_worker = np.bincount(given // prior[0, 0].size, by_cell, math.prod(shape)).reshape(
+        shape
+    )  # of none whole numbers
+    log_odds = of_worker - by_row.reshape(*shape, -1).sum(-1)
     is_other = (rng.random(log_odds.shape) < expit(log_odds + logit(OTHERWISE))) & is_real
     return np.where(is_other.reshape(*is_other.shape, *[1] * (prior.ndim - 2)), counts + other, concentration)
 

@@ -138,7 +138,8 @@ def _log_density_to_scale(site: Site) -> Array:
     if not is_table(site):
         return site["fn"].log_prob(site["value"])
     value = jnp.maximum(site["value"], SMALLEST)
-    return site["fn"].log_prob(value) + jnp.log(value).sum(-1)
+    of_table = site["fn"].log_prob(value)  # whose rows may be events of it
+    return of_table + jnp.log(value).sum(tuple(range(of_table.ndim, value.ndim)))
 
 
 def _prior_sites(model: Model, parameters: Parameters, annotations: Annotations) -> dict[str, Site]:

@@ -10,6 +10,7 @@ from scipy import special, stats
 
 import crowdppl as cp
 from crowdppl.inference.checks.power_scaling import CONFLICT, DELTA, NOTHING, components, distance, sensitivity
+from crowdppl.inference.densities.prior import log_prior_by_site, log_prior_to_scale
 
 
 def exact_distance(p, q, ends):
@@ -177,3 +178,14 @@ def test_the_plot_names_the_workers_and_classes_that_have_a_diagnosis_and_nobody
     values = {"prior": [0.3, 0.01, 0.1], "likelihood": [0.4, 0.2, 0.1], "diagnosis": [CONFLICT, NOTHING, CONFLICT]}
     ax = cp.plot_prior_sensitivity(pd.DataFrame(values, index))
     assert {text.get_text() for text in ax.texts} == {"rater 1", "ill"}
+
+
+def test_rows_that_are_one_event_of_their_worker_are_scaled_row_by_row():
+    annotations = cp.Annotations.from_matrix(np.random.default_rng(0).integers(0, 4, (20, 4)))
+    fitted = cp.fit("common_individual", annotations, max_iterations=2, tolerance=1e9, progress=False).fitted
+    parameters = {name: np.asarray(values[0, 0]) for name, values in fitted.outcome.draws.items()}
+    total, by_worker = log_prior_to_scale(fitted.model, parameters, annotations)
+    densities = log_prior_by_site(fitted.model, parameters, annotations)
+    log_odds = sum(float(value) for value in densities.values()) + sum(np.log(v).sum() for v in parameters.values())
+    assert float(total) == pytest.approx(log_odds, rel=1e-4)  # all sites are rows of probabilities
+    assert by_worker.shape == (4,)

@@ -379,10 +379,9 @@ class Annotations(Constructors):
         Raises:
             AnnotationError: there is not one row for each task, worker or item, or a number is not finite.
         """
-        changed_features = {name: changes[name] for name in FEATURES_OF if changes.get(name) is not None}
-        for name, given in changed_features.items():
-            if not isinstance(given, jax.core.Tracer):  # whose numbers a compiled function does not know yet
-                noun, plural = FEATURES_OF[name]
+        for name, (noun, plural) in FEATURES_OF.items():
+            given = changes.get(name)
+            if given is not None and not isinstance(given, jax.core.Tracer):  # whose numbers are not known yet
                 changes |= features_fields(name, given, changes.get(plural, getattr(self, plural)), noun)
         own = vars(self)
         if changes and all(name in own and own[name] is value for name, value in changes.items()):

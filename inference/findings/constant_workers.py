@@ -71,6 +71,8 @@ class ConstantWorkers(NamedTuple):
         """Return those who were found: the worker, the class and the question of each."""
         workers, classes, questions = np.array(list(found), int).reshape(-1, 3).T
         named = cls(workers, classes, questions, 0.0, 0.0)
+        if not len(workers):
+            return named
         given = np.asarray(annotations.label) < annotations.n_classes
         theirs, asked = ~named.others(annotations) & given, _asked(annotations)
         parts = np.bincount(asked[theirs], minlength=1), np.bincount(asked[given], minlength=1)

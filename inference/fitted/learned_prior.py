@@ -39,6 +39,8 @@ def to_learn(story: Story, hyperparameters: Mapping[str, Any]) -> tuple[dict[str
         StoryError: one is no real number, by the story's own value or its annotation, or is not positive.
     """
     names = tuple(name for name, value in hyperparameters.items() if isinstance(value, str) and value == LEARNED)
+    if not names:
+        return dict(hyperparameters), ()
     own, numbers = hyperparameters_of(story), real_numbers(story) - {"truth_prior"}
     start: dict[str, float | None] = {}
     for name in names:

@@ -220,7 +220,10 @@ def _meetings(of: Labels) -> Meetings | None:
 
 @check("nobody_meets", "crowd", needs={"workers"})
 def nobody_meets(of: Labels) -> Iterator[Said]:
-    """Tasks of one worker each, unless they are preferences, which are no errors."""
+    """Tasks of one worker each, unless they are preferences, which are no errors; or of nobody, where all abstained."""
+    if of.annotations.abstains and not of.annotations.votes().any():
+        yield open_question("what the labels are: all annotations are abstentions")
+        return
     meetings = None if of.annotations.preferences else _meetings(of)
     if meetings is not None and not (meetings.per_task >= 2).any():
         yield open_question("how often workers err: no task has annotations of two workers")

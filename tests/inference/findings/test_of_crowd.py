@@ -187,6 +187,18 @@ def test_nobody_disagrees_and_nobody_meets():
     assert "nobody_meets" in found_of_crowd(*crowd([0.8, 0.8, 0.8], per_task=1))
 
 
+@pytest.mark.parametrize("story", ["majority_vote", "dawid_skene", "auto"])
+def test_labels_of_a_crowd_that_abstains_from_all_tasks_are_not_to_be_used(story):
+    silent = cp.Annotations.from_dict(
+        {f"t{i}": dict.fromkeys("abc", "skip") for i in range(20)}, abstain=["skip"], classes=["x", "y"]
+    )
+    fit = cp.fit(story, silent, progress=False)
+    (finding,) = fit.findings.warnings
+    assert finding.code == "nobody_meets"
+    assert "all annotations are abstentions" in finding.text
+    assert fit.verdict.trust == "no"
+
+
 def test_nobody_knows_how_often_a_single_worker_errs():
     annotations, posterior = crowd([0.8])
     assert list(found_of_crowd(annotations, posterior)) == ["one_worker"]

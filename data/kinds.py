@@ -489,6 +489,17 @@ class Pairwise(Kind):
         others = [name for name in label.ids if name not in SIDES]
         return label.aligned(Ids(SIDES if ties or others else SIDES[:2]), "classes")
 
+    def values(self, classes: Sequence[Any]) -> np.ndarray:
+        """Return nothing: sides have no mean.
+
+        Raises:
+            AnnotationError: always; the message says what has the scores.
+        """
+        raise AnnotationError(
+            f"classes {listing(classes, 3)} are the sides of comparisons, and have no mean; fit.ranking has the scores of "
+            "the items"
+        )
+
     def mirror(self, n_classes: int) -> np.ndarray:
         """Return each class of the exchanged pair as a class index, shape (K,): left and right change places."""
         return np.array([1, 0, 2])[:n_classes]

@@ -388,6 +388,16 @@ def test_a_pair_in_the_other_order_has_left_for_right():
         assert (mirror[mirror] == np.arange(len(classes))).all()
 
 
+def test_a_mean_of_sides_is_refused_with_what_has_the_scores():
+    pairs = pd.DataFrame(
+        {"left": ["a", "b"] * 3, "right": ["b", "c"] * 3, "worker": [*"xxyyzz"], "winner": ["left"] * 6}
+    )
+    fit = cp.fit("one_coin", cp.Annotations.from_comparisons(pairs), progress=False)
+    for mean in (lambda: fit.expected, lambda: fit.decide(costs="absolute")):
+        with pytest.raises(cp.AnnotationError, match=r"'left', 'right' are the sides .* fit\.ranking has the scores"):
+            mean()
+
+
 @pytest.mark.parametrize(("labels", "classes"), [(["left", "both"], None), (["left", "right"], ["right", "left"])])
 def test_comparisons_with_other_classes_are_refused(labels, classes):
     column = cp.data.columns.encode(pd.Series(labels), "column 'label'")

@@ -496,8 +496,8 @@ class Pairwise(Kind):
             AnnotationError: always; the message says what has the scores.
         """
         raise AnnotationError(
-            f"classes {listing(classes, 3)} are the sides of comparisons, and have no mean; fit.ranking has the scores of "
-            "the items"
+            f"classes {listing(classes, 3)} are the sides of comparisons, and have no mean; fit.ranking has the scores "
+            "of the items"
         )
 
     def mirror(self, n_classes: int) -> np.ndarray:

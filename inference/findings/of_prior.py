@@ -19,6 +19,7 @@ from ...data.description import count_text
 from ...data.id_text import name_quoted
 from ...data.questions import workers_noun
 from ...models.parts.abstaining import SITE
+from ...models.parts.general import hyperparameters_of
 from ...models.parts.kernels import FAST
 from ...models.parts.own_classes import own_of_tasks
 from ..densities.enumerated import Site, run_enumerated, site_values
@@ -183,11 +184,11 @@ def outweighed(of: Fitted) -> Iterator[Said]:
 
     It is a warning where the prior expects another accuracy :math:`a` than that of all annotations by the labels, so
     that the median worker's is moved by more than 5 points: :math:`g_j / (g_j + n_j)` of the difference, with weight g
-    and n annotations. Where it outweighs fewer workers it is one from 3 points and a standard error
-    :math:`\sqrt{a (1 - a) / (g_j + n_j)}` on, by which intervals hold less than they say: of thirty classes and a
-    hundred annotations a worker 90 % intervals held half. Of sixteen open crowds by Dawid and Skene's story it is said
-    of labelme alone, and of none of ten healthy shapes (the most is half of a standard error). Else it is a note, as on
-    crowds of ten classes with the default prior, which expects what they show.
+    and n annotations. Where it outweighs fewer workers, and nobody gave it, it is one from 3 points and a standard
+    error :math:`\sqrt{a (1 - a) / (g_j + n_j)}` on, by which intervals hold less than they say: of thirty classes and
+    a hundred annotations a worker 90 % intervals held half. Of sixteen open crowds by Dawid and Skene's story it is
+    said of labelme alone, and of none of nine healthy shapes (the most is half of a standard error). Else it is a note,
+    as on crowds of ten classes with the default prior, which expects what they show.
     """
     prior = exact_worker_prior(of)
     if prior is None:
@@ -202,7 +203,7 @@ def outweighed(of: Fitted) -> Iterator[Said]:
     moved = float(np.median(prior.weight[asked] / total * (prior.accuracy[asked] - right)))
     error = float(np.median(np.sqrt(right * (1 - right) / total)))
     is_moved = abs(moved) > (MOVED if outweighs else max(MOVED_MUCH, error))
-    if not outweighs and not is_moved:
+    if not outweighs and (not is_moved or _was_given(of)):
         return
     weight, accuracy, median = (float(np.median(x)) for x in (prior.weight, prior.accuracy, given[asked]))
     as_right = _concentrations(of, weight, right) if is_moved else {}
@@ -245,6 +246,12 @@ def _options(fitted: Fitted) -> list[str]:
     import inspect
 
     return [name for name in WEAKENED if name in inspect.signature(fitted.model.story).parameters]
+
+
+def _was_given(fitted: Fitted) -> bool:
+    """Return whether one of these options has another value than the story's own."""
+    own, used = hyperparameters_of(fitted.model.story), fitted.model.hyperparameters
+    return any(used.get(name, own[name]) != own[name] for name in _options(fitted))
 
 
 def _concentrations(fitted: Fitted, weight: float, accuracy: float) -> dict[str, float]:

@@ -235,6 +235,27 @@ def two_families(rng: np.random.Generator) -> cp.Annotations:
     return crowd(truth, np.where(follows, np.repeat(label[:, 6:], 3, axis=1), label[:, :6]), given[:, :6], 2)
 
 
+def followed(share: float) -> Callable[[np.random.Generator], cp.Annotations]:
+    """250 tasks × 5, 20 workers, two classes; a share of a task's later annotations repeat the first, shown to all."""
+
+    def made(rng: np.random.Generator) -> cp.Annotations:
+        truth, label, given = drawn(rng, accuracies(rng, 20, 0.7), n_classes=2)
+        came = np.where(given, rng.random(label.shape), np.inf).argsort(1)[:, :5]
+        said = np.take_along_axis(label, came, 1)
+        said = np.where(rng.random(said.shape) < share, said[:, :1], said)
+        frame = pd.DataFrame({"task": np.arange(250).repeat(5), "worker": came.ravel(), "label": said.ravel()})
+        return cp.Annotations.from_frame(frame, classes=[0, 1]).with_gold(dict(enumerate(truth.tolist())))
+
+    return made
+
+
+def added_class(rng: np.random.Generator) -> cp.Annotations:
+    """300 tasks × 5, 15 workers, three classes, the last of which is there for the later half: before, they err."""
+    truth, label, given = drawn(rng, accuracies(rng, 15, 0.8), n_tasks=300)
+    missing = (np.arange(300)[:, None] < 150) & (label == 2)
+    return crowd(truth, np.where(missing, rng.random(label.shape) < 0.25, label).astype(int), given, 3)
+
+
 def rare_classes(rng: np.random.Generator) -> cp.Annotations:
     """400 tasks × 5, 20 workers, three classes of which two have 5 % and 2 % of the tasks."""
     return crowd(*drawn(rng, accuracies(rng, 20, 0.8, 0.06), n_tasks=400, prevalence=np.array([0.93, 0.05, 0.02])), 3)
@@ -272,5 +293,7 @@ UNTRUSTWORTHY: dict[str, Callable[[np.random.Generator], cp.Annotations]] = {
     "lazy": lazy,
     "two difficulties": two_difficulties,
     "misleading tasks": misleading,
+    "first label followed 60%": followed(0.6),
+    "class added half way": added_class,
     **{f"one heavy worker, {k} classes": one_heavy(k) for k in (2, 4)},
 }

@@ -1,18 +1,39 @@
-"""Stretches of the data, task by task, on which workers hardly agree, while they do on the others.
+r"""What the order of the data tells: stretches of tasks, classes of a part of them, and who sees others' labels.
 
-So it is where the labels of a batch were shifted by a row, or joined to other tasks, for all workers: nothing shows it
-in who gave them, and the labels of these tasks are worth nothing. Or the tasks are much harder, and their labels are
-less sure than a story takes them for that has each worker as good all along. Agreement is the excess over each worker's
-own shares of the classes, as in :mod:`.beyond_chance`; tasks are in the order in which the data have them.
+*Stretches of tasks on which workers hardly agree*, while they do on the others. So it is where the labels of a batch
+were shifted by a row, or joined to other tasks, for all workers: nothing shows it in who gave them, and the labels of
+these tasks are worth nothing. Or the tasks are much harder, and their labels are less sure than a story takes them for
+that has each worker as good all along. Agreement is the excess over each worker's own shares of the classes, as in
+:mod:`.beyond_chance`.
+
+*Classes that nobody gives before some task, or after it.* Of tasks of which most give another class, whatever these
+are, workers give it by error; where nobody ever does on one side, it was not there to be given, and tasks of it have
+the labels of others. With errors of worker j, on tasks to which most give class m, on :math:`n_1` annotations of the
+one side and :math:`n_2` of the other, that all t of them lie on the other has the probability
+:math:`(n_2 / (n_1 + n_2))^t` where nothing changed, and the tail is the product over j and m. Annotations of a class
+that a task has several of count as one together. Workers of one side alone count as one draw each, of whether they give
+the class at all.
+
+*Annotations that follow the first of their task.* Where the first two differ, what is given later is as often of the
+one's class as of the other's, whatever rule decides how many there are; where workers see the first and follow it in a
+part f, the difference of both shares is f. Workers differ in their abilities, so that the one of whom the first
+annotation is, and the other, shift the difference by an effect each, of a standard deviation of :data:`ABILITY`: a
+worker who is always the first may be a better one, which is then not said.
+
+Tasks are in the order in which the data have them, and annotations of a task too, or by the times when they were given.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from ...data import Annotations
 from ...data.arrays import cross_counts
+from ...data.description import count_text
+from ...data.id_text import name_quoted
+from ...data.questions import Units
 from ...data.some_tasks import some_tasks
 from .of_crowd import crowd_of
 from .of_time import changed_agreement
@@ -25,6 +46,17 @@ LITTLE = 0.3  # part of the others' agreement beyond chance, which a stretch has
 CLEAR = 0.15  # of that agreement, where there is enough to miss
 MOST = 0.8  # of the tasks that a stretch has
 LOOKED_AT, NUMBERS = 200_000, 2e7  # annotations, and these times classes; of more a random sample of the tasks
+PART = 0.05  # of the tasks, that each side of a class has at the least
+RARE = 10  # annotations of a class at the least, for it to be missed
+TAIL = 1e-4  # probability, for all classes, that one is missing by chance
+WORKED = 5  # annotations of a worker of one side, for whether one of them is of the class to count
+DIFFER = 5  # tasks of which the first two annotations differ, at the least
+AT_ONCE = 1_000  # of them at the most
+ABILITY = 0.35  # standard deviation of a worker's effect on what follows: as of one who errs little among guessers
+EARLY = 0.5  # that of workers who are always the first, beside others who never are
+LEAST = 0.05  # variance of a task's difference, at the least
+FOLLOWING = 3.5  # standard errors of the part that follows
+FOLLOWED = 0.1  # the least part that is said
 
 
 class Stretch(NamedTuple):
@@ -41,6 +73,21 @@ class Stretch(NamedTuple):
     excess: tuple[float, float]
 
 
+class Looked(NamedTuple):
+    """Annotations of tasks that are looked at, and the positions of these among all, ``(N,)``."""
+
+    given: Annotations
+    places: np.ndarray
+
+
+@once
+def looked_at(given: Annotations) -> Looked:
+    """Return the annotations, of a random sample of the tasks where they are many."""
+    most = min(LOOKED_AT, NUMBERS / given.n_classes)
+    chosen = np.random.default_rng(0).random(given.n_tasks) * given.n_rows < most
+    return Looked(given if chosen.all() else some_tasks(given, chosen), np.flatnonzero(chosen))
+
+
 @once
 def stretch_of_little(given: Annotations) -> Stretch | None:
     """Return the stretch of tasks whose agreement is farthest below that of the others, None where none has little.
@@ -48,10 +95,7 @@ def stretch_of_little(given: Annotations) -> Stretch | None:
     Args:
         given: annotations of named workers, without abstentions.
     """
-    names, most = given.tasks, min(LOOKED_AT, NUMBERS / given.n_classes)
-    chosen = np.random.default_rng(0).random(given.n_tasks) * given.n_rows < most
-    if not chosen.all():
-        given = some_tasks(given, chosen)
+    names, (given, chosen) = given.tasks, looked_at(given)
     task, worker, label = (np.asarray(getattr(given, name)) for name in ("task", "worker", "label"))
     count, k = given.row_counts, given.n_classes
     shares = cross_counts((given.n_workers, k), worker, label, weight=count)
@@ -84,8 +128,8 @@ def stretch_of_little(given: Annotations) -> Stretch | None:
     at = int(z.argmax())
     if z[at] < CLEARLY:
         return None
-    looked_at = np.flatnonzero(chosen)[several]
-    begin, end = (int(looked_at[place]) for place in (ends[first[at]], ends[last[at]] - 1))
+    places = chosen[several]
+    begin, end = (int(places[place]) for place in (ends[first[at]], ends[last[at]] - 1))
     share = float(inside[1, at] / upto[1][-1])
     return Stretch(names[begin], names[end], end - begin + 1, share, (float(here[at]), float(there[at])))
 
@@ -115,5 +159,189 @@ def stretch_apart(of: Labels) -> Iterator[Said]:
         "tasks): their labels belong to other tasks, as where rows are shifted by one, or these tasks are much harder, "
         "and the probabilities of their labels are too high",
         "Look there in the file; if the labels are of other tasks, leave these out until that is mended",
+        found._asdict(),
+    )
+
+
+class OfAPart(NamedTuple):
+    """A class that nobody gives to the tasks on one side of a task.
+
+    Args:
+        k: the class.
+        task: the first that it is given to, or the last.
+        since: whether it is the first, else the last.
+        n_tasks: on the side where nobody gives it.
+        share: of the tasks that they are.
+        tail: probability that it is missing by chance, for all classes.
+    """
+
+    k: int
+    task: object
+    since: bool
+    n_tasks: int
+    share: float
+    tail: float
+
+
+def classes_of_a_part(given: Annotations) -> list[OfAPart]:
+    """Return the classes that nobody gives before some task, or after one, in the order of the classes.
+
+    Args:
+        given: annotations of named workers, without abstentions.
+    """
+    names, (given, places) = given.tasks, looked_at(given)
+    place, n_tasks = _in_order(given, names, places), given.n_tasks
+    task, worker, label = (np.asarray(getattr(given, name)) for name in ("task", "worker", "label"))
+    n = np.bincount(label, given.row_counts, given.n_classes)
+    found: list[OfAPart] = []
+    for since in (True, False):
+        begins = np.full(given.n_classes, n_tasks)
+        at = place if since else n_tasks - 1 - place
+        np.minimum.at(begins, label, at[task])
+        for k in np.flatnonzero((n >= RARE) & (begins >= PART * n_tasks) & (begins <= (1 - PART) * n_tasks)).tolist():
+            votes = cross_counts((n_tasks, given.n_classes), task, label, weight=given.row_counts)
+            tail = np.exp(_log_tail(votes, task, worker, label, k, at[task] - begins[k]))
+            if (tail := float(tail * 2 * given.n_classes)) < TAIL:
+                named = names[int(places[np.flatnonzero(at == begins[k])[0]])]
+                missing = round(begins[k] / n_tasks * len(names))
+                found.append(OfAPart(k, named, since, missing, float(begins[k] / n_tasks), tail))
+    return sorted(found)
+
+
+def _in_order(given: Annotations, names: object, places: np.ndarray) -> np.ndarray:
+    """Return the rank of each task, by the mean time where each is known; among those of its question, ``(N,)``."""
+    n_tasks, task = given.n_tasks, np.asarray(given.task)
+    rank = np.arange(n_tasks)
+    if given.when is not None and np.isfinite(given.when).all():
+        when = np.bincount(task, given.when, n_tasks) / np.maximum(np.bincount(task, minlength=n_tasks), 1)
+        rank = when.argsort(kind="stable").argsort()
+    if not isinstance(names, Units):
+        return rank
+    question = names.question[places]
+    of_question = np.zeros(n_tasks)
+    for q in range(len(names.questions)):
+        mine = question == q
+        of_question[mine] = rank[mine].argsort().argsort() / max(mine.sum(), 1)
+    return of_question.argsort(kind="stable").argsort()
+
+
+def _log_tail(
+    votes: np.ndarray, task: np.ndarray, worker: np.ndarray, label: np.ndarray, k: int, side: np.ndarray
+) -> float:
+    """Return the logarithm of the probability that a class is missing by chance on one side.
+
+    Args:
+        votes: annotations by task and class, ``(N, K)``.
+        task: of each annotation, ``(A,)``.
+        worker: of each.
+        label: its class.
+        k: the class.
+        side: below 0 on the side without it; 0 on the task where it begins, which does not count.
+    """
+    others = np.where(np.arange(votes.shape[1]) == k, -1.0, votes)
+    most, n_workers = others.argmax(1), worker.max() + 1
+    counts = (side != 0) & (votes[:, k] < others.max(1))[task] & (label != most[task])
+    is_it = label == k
+    errs = is_it / np.maximum(votes[task, k], 1)  # those of one task count as one
+    _, group = np.unique(worker * votes.shape[1] + most[task], return_inverse=True)
+    without = np.bincount(group, counts & (side < 0))
+    beyond = np.bincount(group, counts & (side > 0))
+    n_errors = np.bincount(group, counts * errs)
+    log_tail = n_errors @ np.log(np.maximum(beyond, 1) / np.maximum(without + beyond, 1))
+    n = np.stack([np.bincount(worker[mask], minlength=n_workers) for mask in (side < 0, side > 0)])
+    first, last = ((one >= WORKED) & (other == 0) for one, other in (n, n[::-1]))
+    gives = np.bincount(worker, is_it, n_workers) > 0
+    if first.any() and last.any():
+        log_tail += (gives & last).sum() * np.log(last.sum() / (first.sum() + last.sum()))
+    return float(log_tail)
+
+
+@check("class_of_a_part", "crowd", needs={"workers", "memory"})
+def class_of_a_part(of: Labels) -> Iterator[Said]:
+    """A class that nobody gives before some task, or after it (:func:`classes_of_a_part`)."""
+    if (crowd := crowd_of(of)) is None:
+        return
+    for found in classes_of_a_part(crowd.given):
+        name, side = name_quoted(of.annotations.classes[found.k]), "before" if found.since else "after"
+        yield Said(
+            f"nobody gives {name} {side} task {name_quoted(found.task)}, on {count_text(found.n_tasks, 'task')} "
+            f"({found.share:.0%}), where by the errors of workers on the others some would have, whatever these tasks "
+            "are: it was not there to be given, and tasks of it have the labels of other classes, with probabilities "
+            "that are too high",
+            f"have the tasks {side} it annotated again; gold labels of some of them tell how many are {name}",
+            {"class": of.annotations.classes[found.k], **found._asdict()},
+        )
+
+
+class Followed(NamedTuple):
+    """Annotations that follow the first of their task.
+
+    Args:
+        n_tasks: of which the first two annotations differ, and others follow.
+        sides: shares of the later annotations that are of the first's class, and of the second's.
+        share: of annotations that follow the first, about.
+        z: standard errors that this is above 0.
+    """
+
+    n_tasks: int
+    sides: tuple[float, float]
+    share: float
+    z: float
+
+
+def followed_first(given: Annotations) -> Followed | None:
+    """Return how far annotations of a task follow its first; None where nothing tells.
+
+    Args:
+        given: annotations of named workers, without abstentions.
+    """
+    if given.count is not None:
+        return None
+    given = looked_at(given).given
+    task, worker, label = (np.asarray(getattr(given, name)) for name in ("task", "worker", "label"))
+    order = np.arange(len(task)) if given.when is None else np.lexsort((given.when, task))
+    n = np.bincount(task, minlength=given.n_tasks)
+    begin = np.cumsum(n) - n
+    several = np.flatnonzero(n > 2)
+    first, second = order[begin[several]], order[begin[several] + 1]
+    differ = (label[first] != label[second]) & (worker[first] != worker[second])
+    several, first, second = (each[differ][:AT_ONCE] for each in (several, first, second))
+    if len(several) < DIFFER:
+        return None
+    rows = np.concatenate([order[begin[i] + 2 : begin[i] + n[i]] for i in several])
+    size = n[several] - 2
+    at = np.repeat(np.arange(len(several)), size)
+    sides = np.stack([np.bincount(at, label[rows] == label[of][at]) / size for of in (first, second)])
+    difference = sides[0] - sides[1]
+    workers, codes = np.unique(np.concatenate([worker[first], worker[second]]), return_inverse=True)
+    is_first = np.zeros(len(task))
+    is_first[order[begin[n > 0]]] = 1
+    times, firsts = np.bincount(worker), np.bincount(worker, is_first)
+    early = [(firsts[worker[of]] - own) / np.maximum(times[worker[of]] - 1, 1) for of, own in ((first, 1), (second, 0))]
+    effects = np.zeros((len(several), len(workers) + 1))
+    effects[:, -1] = EARLY * (early[0] - early[1])
+    effects[np.arange(len(several)), codes[: len(several)]] = ABILITY
+    effects[np.arange(len(several)), codes[len(several) :]] = -ABILITY
+    variance = effects @ effects.T + max(difference.var(), LEAST) * np.eye(len(several))
+    weight = cho_solve(cho_factor(variance), np.ones(len(several)))
+    share = float(weight @ difference / weight.sum())
+    first_side, second_side = sides.mean(1).tolist()
+    return Followed(len(several), (first_side, second_side), share, share * float(np.sqrt(weight.sum())))
+
+
+@check("first_followed", "crowd", needs={"workers", "memory"})
+def first_followed(of: Labels) -> Iterator[Said]:
+    """Annotations that follow the first of their task (:func:`followed_first`)."""
+    if (crowd := crowd_of(of)) is None or (found := followed_first(crowd.given)) is None:
+        return
+    if found.z < FOLLOWING or found.share < FOLLOWED:
+        return
+    yield Said(
+        f"workers follow the first label of a task, in about {found.share:.0%}: where the first two differ, on "
+        f"{count_text(found.n_tasks, 'task')}, the later ones are of the first's class in {found.sides[0]:.0%} and of "
+        f"the second's in {found.sides[1]:.0%}, and each counts as an opinion of its own, so that the labels are too "
+        "sure",
+        "do not show workers what others gave; if they were not shown it, the order of a task's rows is not that in "
+        "which they came: shuffle them. Gold labels, cp.next_gold(fit, 20), tell how right the labels are",
         found._asdict(),
     )

@@ -1,13 +1,14 @@
-"""Stretches of tasks whose labels are shifted in the file, for all workers."""
+"""The order of the data: labels that are shifted, a class that is there for some of the tasks, a first label seen."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.benchmarks.support.crowd_shapes import HEALTHY
+from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, accuracies, added_class, drawn, followed
+from crowdppl.data.some_tasks import some_tasks
 from crowdppl.inference.findings import of_order
-from crowdppl.inference.findings.of_order import stretch_of_little
+from crowdppl.inference.findings.of_order import classes_of_a_part, followed_first, stretch_of_little
 
 
 def crowd(seed, tasks=500):
@@ -62,3 +63,104 @@ def test_a_fit_names_the_tasks_and_is_trusted_with_care():
     assert fit.verdict.trust == "with care"
     (finding,) = [one for one in fit.findings if one.code == "stretch_apart"]
     assert finding.values["n_tasks"] == pytest.approx(250, abs=25)
+
+
+def shuffled(annotations, seed, **columns):
+    """The same rows in another order, with more columns."""
+    frame = annotations.to_frame().drop(columns="gold", errors="ignore").assign(**columns)
+    return frame.sample(frac=1, random_state=seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("since", [True, False])
+def test_a_class_is_missing_before_it_was_added_or_after_it_was_taken_away(seed, since):
+    annotations = added_class(np.random.default_rng(seed)).without_gold()
+    if not since:
+        annotations = some_tasks(annotations, np.arange(300)[::-1])
+    (found,) = classes_of_a_part(annotations)
+    assert (found.k, found.since) == (2, since)
+    assert found.n_tasks == pytest.approx(150, abs=5)
+    assert found.task == (found.n_tasks if since else 299 - found.n_tasks)
+
+
+def test_where_times_are_known_tasks_are_in_their_order():
+    annotations = added_class(np.random.default_rng(0))
+    rows = shuffled(annotations, 0, when=annotations.task + 0.5)
+    assert not classes_of_a_part(cp.Annotations.from_frame(rows.drop(columns="when"), ordered=False))
+    (found,) = classes_of_a_part(cp.Annotations.from_frame(rows, when="when", ordered=False))
+    assert found.task == found.n_tasks
+
+
+@pytest.mark.parametrize("shape", HEALTHY)
+def test_in_healthy_crowds_no_class_is_missing_and_nobody_follows_however_tasks_are_sorted(shape):
+    for seed in range(3):
+        annotations = HEALTHY[shape](np.random.default_rng(seed)).of_classes()
+        by_truth = some_tasks(annotations, np.argsort(annotations.gold, kind="stable"))
+        votes = annotations.votes()
+        by_agreement = some_tasks(annotations, np.argsort(-votes.max(1) / votes.sum(1), kind="stable"))
+        for tasks in (annotations, by_truth, by_agreement):
+            assert not classes_of_a_part(tasks)
+            found = followed_first(tasks)
+            assert found is None or found.z < of_order.FOLLOWING
+
+
+@pytest.mark.parametrize("by", ["task", "question"])
+def test_a_class_of_one_question_is_not_missing_from_another(by):
+    first, second = (HEALTHY["plain"](np.random.default_rng(seed)).to_frame() for seed in range(2))
+    first["label"] = first["label"].replace("2", "1")
+    rows = pd.concat([first.assign(question="first"), second.assign(question="second")])
+    both = rows[["task", "worker", "label", "question"]].sort_values(by, kind="stable")
+    assert not classes_of_a_part(cp.Annotations.from_frame(both, question="question", ordered=False))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_part_of_later_annotations_that_follow_the_first_is_told(seed):
+    annotations = followed(0.6)(np.random.default_rng(seed)).without_gold()
+    found = followed_first(annotations)
+    assert found.z > of_order.FOLLOWING
+    assert found.share == pytest.approx(0.6, abs=0.25)
+    other = followed_first(cp.Annotations.from_frame(shuffled(annotations, seed), classes=[0, 1]))
+    assert other.z < of_order.FOLLOWING
+    when = np.arange(annotations.n_rows)
+    timed = cp.Annotations.from_frame(shuffled(annotations, seed, when=when), when="when", classes=[0, 1])
+    assert followed_first(timed).share == pytest.approx(found.share)
+
+
+def test_the_part_that_follows_is_right_on_average():
+    shares = [followed_first(followed(0.4)(np.random.default_rng(seed))).share for seed in range(20)]
+    assert np.mean(shares) == pytest.approx(0.4, abs=3 * np.std(shares) / np.sqrt(19))
+
+
+def by_rank(rng, accuracy, of_rank):
+    """400 tasks, the annotation of each rank by one of the workers who give that."""
+    truth, label, _ = drawn(rng, accuracy, n_tasks=400, n_classes=2)
+    worker = np.stack([rng.choice(workers, 400) for workers in of_rank], 1)
+    said = np.take_along_axis(label, worker, 1)
+    frame = pd.DataFrame({"task": np.repeat(truth * 0 + np.arange(400), len(of_rank)), "worker": worker.ravel()})
+    return cp.Annotations.from_frame(frame.assign(label=said.ravel()), classes=[0, 1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_workers_who_are_always_the_first_may_be_better_ones(seed):
+    rng = np.random.default_rng(seed)
+    one_each = by_rank(rng, np.array([0.95, 0.6, 0.6, 0.6, 0.6]), [[0], [1], [2], [3], [4]])
+    accuracy = np.append(accuracies(rng, 20, 0.95, 0.02), accuracies(rng, 60, 0.6, 0.02))
+    experts = by_rank(rng, accuracy, [np.arange(20), *np.arange(20, 80).reshape(4, 15)])
+    for annotations in (one_each, experts):
+        found = followed_first(annotations)
+        assert found.sides[0] > found.sides[1]
+        assert found.z < of_order.FOLLOWING
+
+
+@pytest.mark.parametrize(
+    ("shape", "code", "said"),
+    [
+        (added_class, "class_of_a_part", r"nobody gives '2' before task 15\d, on 15\d tasks \(50%\)"),
+        (followed(0.6), "first_followed", r"workers follow the first label of a task, in about \d\d%"),
+    ],
+)
+def test_a_fit_says_it_and_is_trusted_with_care(shape, code, said):
+    with pytest.warns(cp.CrowdWarning, match=said):
+        fit = cp.fit("dawid_skene", shape(np.random.default_rng(0)).without_gold(), progress=False)
+    assert fit.verdict.trust == "with care"
+    assert code in {one.code for one in fit.findings}

@@ -19,7 +19,7 @@ from .build import build
 from .cards import never_raising
 from .column_names import missing_column, own_or_known_column
 from .comparison_columns import needed_comparison_columns, with_drawn_sides
-from .comparisons import OF_DRAWN_SIDES, columns_of_tasks, comparison_fields, pairs_frame
+from .comparisons import OF_DRAWN_SIDES, columns_of_tasks, comparison_fields, pairs_frame, shown_columns
 from .constructors import Constructors
 from .errors import AnnotationError
 from .features import FEATURES_OF, features_fields
@@ -358,6 +358,10 @@ class Annotations(Constructors):
         exchanged = of_row[:, self.kind.mirror(self.n_classes)]
         return np.where(np.asarray(self.mirrored)[:, None], exchanged, of_row)
 
+    def by_sides(self) -> Annotations:
+        """Return the same annotations as if each row of a comparison had shown the sides that its task has."""
+        return self.replace(mirrored=None)
+
     @property
     def label_as_shown(self) -> np.ndarray:
         """The label of each row, of the sides as the row showed them, shape (A,)."""
@@ -641,7 +645,9 @@ class Annotations(Constructors):
         """Return the annotations with their original identifiers, A rows.
 
         The columns are task, question (where there are several), worker (where workers are named), label, count (where
-        rows have counts), seconds and when (where times were given).
+        rows have counts), seconds and when (where times were given). Of comparisons they are those that
+        :meth:`from_comparisons` takes: left and right, and label, are as the row showed them, and in the place of task
+        is a column prompt where tasks are of a prompt and a pair, and none where they are pairs.
 
         Args:
             workers: ``"keep"`` for their names, ``"hash"`` for pseudonyms, ``"drop"`` for counts by task and label.
@@ -655,10 +661,10 @@ class Annotations(Constructors):
         if workers != "keep":
             found = self.without_workers() if workers == "drop" else self.pseudonymised(read_key(key))
             return found.to_frame()
-        columns = self.tasks.to_columns("task", np.asarray(self.task))
+        columns = self.tasks.to_columns("task", np.asarray(self.task)) if self.sides is None else shown_columns(self)
         if self.worker is not None:
             columns |= self.workers.to_columns("worker", np.asarray(self.worker))
-        names, code = self.categories, np.asarray(self.label)
+        names, code = self.categories, self.label_as_shown
         if self.scored:
             names, code = self.levels, code - self.n_classes
         frame = pd.DataFrame(columns | names.to_columns("label", code))

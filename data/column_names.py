@@ -13,6 +13,9 @@ from .errors import AnnotationError, nearest
 if TYPE_CHECKING:
     import pandas as pd
 
+INFER = "infer"
+"""Find the column out by its name."""
+
 NAMES: dict[str, tuple[str, ...]] = {
     "task": (
         "task", "item", "example", "unit", "question", "sample", "instance", "object", "document", "doc", "image",

@@ -56,8 +56,8 @@ TIED = "[[C]]"
 OPTIONS = ("classes", "workers", "gold", "features", "worker_features", "item_features", "repeats", "missing")
 """Those of `Annotations.from_frame` that comparisons take, beside columns and abstentions."""
 
-TASK, ITEM = "task", "item"
-"""The column of tasks, which a table need not have, and that of items in a table of their features."""
+TASK, PROMPT, ITEM = "task", "prompt", "item"
+"""The columns of tasks or of prompts, which a table need not have, and that of items in a table of their features."""
 
 ASKED = ("0", "true", "false")
 """Labels, in small letters, that say yes or no of one side, and not of which."""
@@ -343,6 +343,33 @@ def columns_of_tasks(annotations: Any) -> int | None:
     pair = {annotations.items[int(item)] for item in sides}
     is_made = isinstance(name, tuple) and len(name) in (2, 3) and set(name[-2:]) == pair
     return len(name) - 2 if is_made else None
+
+
+def prompts_of(annotations: Any) -> list[Any]:
+    """Return the prompt of each task, where tasks are named by one and two items."""
+    units: Any = annotations.tasks
+    return [(task[0] if isinstance(units, Units) else task)[0] for task in units]
+
+
+def shown_columns(annotations: Any) -> dict[str, pd.Series]:
+    """Return what each row was shown: the columns left and right, and before them prompt, or task, and question.
+
+    There is a column of prompts where tasks are named by one and the two items, and none of tasks where these alone
+    name them.
+    """
+    units, row = annotations.tasks, np.asarray(annotations.task)
+    columns, n_asked = units.to_columns(TASK, row), columns_of_tasks(annotations)
+    if n_asked is not None:
+        del columns[TASK]
+    if n_asked:
+        prompts = Ids(dict.fromkeys(of_task := prompts_of(annotations)), what="prompts")
+        columns = prompts.to_columns(PROMPT, prompts.index_of(of_task)[row]) | columns
+    shown = np.asarray(annotations.sides)[row]
+    if annotations.mirrored is not None:
+        shown = np.where(np.asarray(annotations.mirrored)[:, None], shown[:, ::-1], shown)
+    for at, side in enumerate(SIDES[:2]):
+        columns |= annotations.items.to_columns(side, shown[:, at])
+    return columns
 
 
 def together(first: Any, more: Any) -> tuple[Any, dict[str, Any]]:

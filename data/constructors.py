@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .abstentions import abstentions_of
 from .build import build
-from .column_names import named_for
+from .column_names import INFER, named_for
 from .comparison_columns import column_of_criteria, find_comparison_columns, two_sides, with_drawn_sides
-from .comparisons import OF_DRAWN_SIDES, OWN, TASK, ComparisonColumns, comparison_fields
+from .comparisons import OF_DRAWN_SIDES, OWN, PROMPT, TASK, ComparisonColumns, comparison_fields
 from .errors import AnnotationError, warn
 from .frames import as_frame, read_parquet
 from .kinds import listed_classes
@@ -156,7 +156,7 @@ class Constructors:
         worker: str | None = "worker",
         label: str = "label",
         task: str | None = "task",
-        prompt: str | None = None,
+        prompt: str | None = INFER,
         count: str | None = None,
         seconds: str | None = None,
         abstain: Any = None,
@@ -187,7 +187,8 @@ class Constructors:
             task: the column that names the pair, where the table has it; else, and for None, a task is the tuple of
                 the two items, sorted, and all rows of a pair are of one task.
             prompt: in the place of `task`, the column of what items are compared by: tasks are then tuples (prompt,
-                item, item).
+                item, item). By default it is a column "prompt" of a table without tasks, if it has one; None not to
+                look for it.
             count: the column that says how many equal annotations a row stands for, or None for one each.
             seconds: the column that says how long each annotation took, in seconds.
             abstain: the values of annotations that are no class, as for `from_frame`.
@@ -239,6 +240,8 @@ class Constructors:
             elif not {"left", "right"} & given.keys() and (sides := two_sides(columns)) is not None:
                 names |= dict(zip(("left", "right"), sides, strict=True))  # so that the error is of the label
                 names["worker"] = next(iter(named_for("worker", columns)), worker)
+        if prompt == INFER:
+            prompt = PROMPT if PROMPT in columns and task == TASK and TASK not in columns else None
         used = [*names.values(), task, prompt, count, seconds, options.get("when"), question]
         if task == TASK and prompt is None and TASK not in columns and not preferences:
             _tell_prompts([name for name in columns if name not in used])

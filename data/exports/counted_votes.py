@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column_names import is_name_of, missing_column, named_for, one_column, plain
+from ..column_names import INFER, is_name_of, missing_column, named_for, one_column, plain
 from ..errors import AnnotationError
 from ..nested import Records
 from ..wide import MOST_VALUES, Wide, are_numbered, like_counts, workers_or_classes
-from .known_columns import INFER, Asked, gold_column
+from .known_columns import Asked, gold_column
 
 COUNTS = re.compile(
     r"(counts?|tall(y|ies)|histogram|frequenc(y|ies)|freqs?)$|^(n|num|numberof)(votes|labels|annotations)"

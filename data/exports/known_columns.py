@@ -15,6 +15,7 @@ from ..column_names import (
     CONTENT,
     COUNTS,
     CRITERIA,
+    INFER,
     JUDGED,
     NAMES,
     SYSTEMS,
@@ -58,8 +59,6 @@ STAMPS = (
 """Names, as :func:`.stem` has them, of columns that say when an annotation was given."""
 
 NEARLY = 0.9  # of the rows differ in task, question and worker
-INFER = "infer"
-"""Find the column out by its name."""
 
 
 @dataclass(frozen=True)

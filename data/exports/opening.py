@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..column_names import SYSTEMS, are_criteria, is_name_of, named_for, plain, stem
+from ..column_names import INFER, SYSTEMS, are_criteria, is_name_of, named_for, plain, stem
 from ..columns import Where
 from ..comparison_columns import SAID
 from ..description import count_text
@@ -20,7 +20,7 @@ from ..frames import as_frame, is_frame, read_parquet_table, read_text_table, ro
 from ..id_text import listing
 from ..json_files import JSON, read_json
 from ..text_files import first_bytes, suffix_of
-from .known_columns import INFER, NEEDED, Asked
+from .known_columns import NEEDED, Asked
 
 TEXT = (".csv", ".tsv")
 TABLES = (*TEXT, ".parquet")

@@ -18,7 +18,7 @@ import pandas as pd
 
 from ..abstentions import abstentions_of
 from ..annotations import Annotations
-from ..column_names import is_name_of, missing_column, parts_of, stem
+from ..column_names import INFER, is_name_of, missing_column, parts_of, stem
 from ..columns import Where, missing_values, row_number
 from ..comparison_columns import with_drawn_sides, with_one_winner
 from ..comparisons import OF_DRAWN_SIDES
@@ -57,7 +57,6 @@ from .harness_logs import is_beside, means_alone
 from .json_tools import criteria_table, read_mapping, read_records
 from .judged_pairs import JudgedPairs, are_judged_pairs, pairs_judged
 from .known_columns import (
-    INFER,
     Asked,
     Roles,
     count_column,

@@ -16,7 +16,7 @@ import pandas as pd
 from ..abstentions import abstentions_of
 from ..annotations import Annotations
 from ..arrays import groups_sharing
-from ..column_names import NAMES, missing_column, named_for, plain, stem
+from ..column_names import INFER, NAMES, missing_column, named_for, plain, stem
 from ..columns import row_number
 from ..comparison_columns import find_comparison_columns, needed_comparison_columns, two_sides
 from ..comparisons import MORE_THAN_TIES, OWN, ComparisonColumns, comparison_fields
@@ -29,7 +29,7 @@ from ..wide import MOST_VALUES, Wide, hashed, shares, tells_rows
 from .eval_logs import held_of
 from .gathered import Gathered, Held, chosen_question
 from .json_tools import task_answers
-from .known_columns import INFER, Asked, left_out
+from .known_columns import Asked, left_out
 from .langfuse_scores import TRACES, read_traces, traces_of_table
 from .langsmith_feedback import NEEDED, read_feedback
 from .llm_judge import turn_name

@@ -79,9 +79,11 @@ class Elpd:
 
 
 def annotation_index(annotations: Annotations) -> pd.MultiIndex:
-    """Task, worker (where workers are named) and label of each row."""
-    frame = annotations.to_frame()
-    return pd.MultiIndex.from_frame(frame[[name for name in ("task", QUESTION, "worker", "label") if name in frame]])
+    """Task, worker (where workers are named) and label of each row; of comparisons the label by the task's sides."""
+    columns = annotations.tasks.to_columns("task", np.asarray(annotations.task))
+    if annotations.worker is not None:
+        columns |= annotations.workers.to_columns("worker", np.asarray(annotations.worker))
+    return pd.MultiIndex.from_frame(pd.DataFrame(columns | {"label": annotations.by_sides().to_frame()["label"]}))
 
 
 def tasks_and_workers(units: pd.Index) -> list[tuple[Hashable, ...]]:

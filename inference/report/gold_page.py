@@ -116,7 +116,7 @@ def _cells(values: Iterable[Any]) -> str:
 
 def _given(annotations: Annotations, places: np.ndarray) -> Iterator[list[tuple[str, str]]]:
     """Of each task who gave what, or how many gave it where no worker is named."""
-    frame = annotations.to_frame()
+    frame = annotations.by_sides().to_frame()
     rows = {place: np.flatnonzero(np.asarray(annotations.task) == place) for place in places}
     for place in places:
         of_task = frame.iloc[rows[place]]

@@ -24,9 +24,8 @@ ROWS = pd.DataFrame(
 
 def items_said(annotations):
     """By row the worker and the better item, or "tie"."""
-    pairs, rows = annotations.pairs, annotations.to_frame()
-    said = zip(annotations.task, rows["label"], strict=True)
-    better = [pairs[side].iloc[task] if side in pairs else side for task, side in said]
+    rows = annotations.to_frame()
+    better = [row[row["label"]] if row["label"] in rows else row["label"] for _, row in rows.iterrows()]
     return list(zip(rows["worker"], better, strict=True))
 
 
@@ -577,13 +576,41 @@ def test_winners_and_losers_that_were_said_to_be_no_comparisons_are_classes(tmp_
 
 
 def test_a_column_of_prompts_that_is_not_used_is_named_with_the_argument():
-    rows = ROWS.assign(prompt=["p", "q", "p", "q"])
-    with pytest.warns(AnnotationWarning, match=r"column 'prompt'.*not used.*prompt='prompt'.*task=None"):
+    rows = ROWS.assign(instruction=["p", "q", "p", "q"])
+    with pytest.warns(AnnotationWarning, match=r"column 'instruction'.*not used.*prompt='instruction'.*task=None"):
         assert Annotations.from_comparisons(rows).n_tasks == 3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert Annotations.from_comparisons(rows, prompt="prompt").n_tasks == 4
+        assert Annotations.from_comparisons(rows, prompt="instruction").n_tasks == 4
         assert Annotations.from_comparisons(rows, task=None).n_tasks == 3
+
+
+def test_a_column_prompt_is_one_of_prompts_unless_it_is_said_that_tasks_are_pairs_or_named():
+    rows = ROWS.assign(prompt=["p", "q", "p", "q"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Annotations.from_comparisons(rows).n_tasks == 4
+        assert Annotations.from_comparisons(rows, task=None).n_tasks == 3
+        named = rows.assign(task=[1, 1, 2, 3])
+        assert list(Annotations.from_comparisons(named, prompt=None).tasks) == [1, 2, 3]
+        assert Annotations.from_comparisons(named, prompt="prompt").n_tasks == 4
+
+
+@pytest.mark.parametrize(
+    "named",
+    [{}, {"prompt": ["p", "q", "p", "q", "q"]}, {"task": [7, 7, 8, 9, 9]}],
+    ids=["by pair", "by prompt and pair", "by name"],
+)
+def test_a_frame_of_comparisons_makes_the_same_annotations_in_memory_and_from_a_file(named, tmp_path):
+    rows = pd.concat([ROWS, ROWS.iloc[[3]].assign(left="z", right="x")]).assign(**named)  # bob again, the other way
+    annotations = Annotations.from_comparisons(rows)
+    frame = annotations.to_frame()
+    assert list(frame.columns) == [*named, "left", "right", "worker", "label"]
+    frame.to_csv(tmp_path / "frame.csv", index=False)
+    for again in (Annotations.from_comparisons(frame), cp.read(tmp_path / "frame.csv", tell=False)):
+        assert (again.tasks, again.workers, again.items) == (annotations.tasks, annotations.workers, annotations.items)
+        for name in ("task", "worker", "label", "sides", "mirrored"):
+            np.testing.assert_array_equal(getattr(again, name), getattr(annotations, name), name)
 
 
 @pytest.mark.parametrize("words", [("A>B", "[[B>>A]]", "A=B"), ("1>2", "1 < 2", "2=1"), ("[[A]]", "[[B]]", "[[C]]")])

@@ -1,20 +1,22 @@
 """Labels back to where people work: beside their own table, and as files that annotation tools and evaluators read."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...data import Annotations
 from ...data.atomic import whole_file, whole_folder
 from ...data.column_names import missing_column, tasks_of_rows
-from ...data.comparisons import columns_of_tasks
+from ...data.comparison_columns import two_sides
+from ...data.comparisons import PROMPT, TASK, columns_of_tasks, prompts_of
 from ...data.errors import AnnotationError, look_up, warn
 from ...data.exports.gathered import chosen_question
 from ...data.exports.inspect_logs import header_and_samples, is_inspect_log
@@ -42,7 +44,9 @@ def join_labels(fit: Posterior, table: Any, task: str | None = None, prefix: str
 
     Args:
         table: of pandas, polars, pyarrow or Hugging Face, with a column of tasks, in any order and with repeats, and
-            one called "question" where the fit has several.
+            one called "question" where the fit has several. Of comparisons whose tasks are pairs, or prompts and pairs,
+            it has two columns of items, such as left and right, and that of prompts, which `task` may name; labels are
+            of the sides as the row has them.
         task: that column; None for the one that is called so or has nothing but tasks of the fit, and without one for
             the index of a pandas table, if it has some.
         prefix: put before the names of the new columns.
@@ -60,7 +64,9 @@ def join_labels(fit: Posterior, table: Any, task: str | None = None, prefix: str
         raise AnnotationError(f"the table has a column {taken[0]!r} itself; give a prefix=, such as prefix='crowd_'")
     labels = fit.labels
     units = fit.annotations.tasks
-    given, where = _tasks_of(table, task, pd.Index(list(tasks_of(units)), dtype=object, tupleize_cols=False))
+    known = pd.Index(list(tasks_of(units)), dtype=object, tupleize_cols=False)
+    by_pair = _tasks_of_pairs(fit.annotations, table, task)
+    given, where, left = by_pair or (*_tasks_of(table, task, known), None)
     if questions_of(units):
         if QUESTION not in table.columns:
             raise missing_column(QUESTION, None, table.columns, "the table")
@@ -68,16 +74,59 @@ def join_labels(fit: Posterior, table: Any, task: str | None = None, prefix: str
     known = pd.Index(list(units), dtype=object, tupleize_cols=False)
     place = known.get_indexer(pd.Index(given, dtype=object, tupleize_cols=False))
     if len(table) and not (place >= 0).any():
-        raise AnnotationError(
-            f"{where}: none of its values is a task of the fit, such as {next(iter(fit.annotations.tasks))!r}; "
-            "is its type the same?"
-        )
+        mend = _mend_of_pairs(fit.annotations) if by_pair is None else "is the type of each the same?"
+        raise AnnotationError(f"{where}: none of its values is a task of the fit, such as {units[0]!r}; {mend}")
     if (unknown := int((place < 0).sum())) > 0:
         row = int(np.flatnonzero(place < 0)[0])
         warn(f"{unknown} rows name tasks that the fit does not have, such as {given[row]!r} in row {row}")
     found = labels.take(np.maximum(place, 0)).set_axis(table.index)[list(JOINED)]
+    if left is not None:
+        classes, mirror = list(fit.annotations.classes), fit.annotations.kind.mirror(fit.annotations.n_classes)
+        is_shown = (fit.annotations.pairs["left"].take(np.maximum(place, 0)) == left).to_numpy()
+        exchanged = found["label"].map(lambda label: classes[mirror[classes.index(label)]])
+        found["label"] = found["label"].where(is_shown, exchanged)
     found = found.astype({"label": object}) if unknown else found  # a class that is a whole number stays one
     return table.assign(**{f"{prefix}{name}": found[name].where(place >= 0) for name in JOINED})
+
+
+def _tasks_of_pairs(
+    annotations: Annotations, table: pd.DataFrame, prompt: str | None
+) -> tuple[list[Any], str, list[Any]] | None:
+    """The task of each row by its two items, and its prompt; where they stand; and the item that each has left.
+
+    None where the tasks are not named by their items, or the table has no columns of two.
+
+    Raises:
+        AnnotationError: no column has the prompts.
+    """
+    sides = two_sides([str(name) for name in table.columns])
+    if annotations.sides is None or sides is None or (n_asked := columns_of_tasks(annotations)) is None:
+        return None
+    where = f"columns {sides[0]!r} and {sides[1]!r}"
+    heads: list[tuple[Any, ...]] = [()] * len(table)
+    if n_asked:
+        known = pd.Index(dict.fromkeys(prompts_of(annotations)), dtype=object, tupleize_cols=False)
+        try:
+            of_row, column = _tasks_of(table, prompt, known)
+        except AnnotationError:
+            raise missing_column(PROMPT, TASK, table.columns, "the table") from None
+        where, heads = f"{column} and {where}", [(each,) for each in of_row]
+    elif prompt is not None:
+        return None
+    place = {item: at for at, item in enumerate(annotations.items)}
+    left, right = (table[side].tolist() for side in sides)
+    pairs = [sorted(pair, key=lambda item: place.get(item, -1)) for pair in zip(left, right, strict=True)]
+    return [(*head, *pair) for head, pair in zip(heads, pairs, strict=True)], where, left
+
+
+def _mend_of_pairs(annotations: Annotations) -> str:
+    """Say which columns tell the tasks of a table, where none does."""
+    if annotations.preferences:
+        return "each is a preference of its own, and fit.ranking has what all of them say of the items"
+    n_asked = None if annotations.sides is None else columns_of_tasks(annotations)
+    if n_asked is None:
+        return "is its type the same?"
+    return f"give two columns of items, such as left and right{', and one of prompts' if n_asked else ''}"
 
 
 def _tasks_of(table: pd.DataFrame, task: str | None, known: pd.Index) -> tuple[list[Any], str]:
@@ -325,8 +374,7 @@ def label_table(fit: Posterior) -> pd.DataFrame:
         for place, (side, items) in enumerate(fit.annotations.pairs.items()):
             table.insert(place, side, items.to_numpy())
         if columns_of_tasks(fit.annotations):
-            named = cast("Iterable[tuple]", fit.annotations.tasks)
-            table.insert(0, "prompt", [prompt for prompt, *_ in named])
+            table.insert(0, PROMPT, prompts_of(fit.annotations))
     return table
 
 

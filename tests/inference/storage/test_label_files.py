@@ -49,6 +49,39 @@ def test_labels_are_joined_to_a_table_in_its_order_and_repeats(fit):
     assert found["label"].tolist() == ["mine"] * 3
 
 
+@pytest.mark.parametrize("keys", [["left", "right"], ["prompt", "left", "right"]])
+def test_labels_of_comparisons_are_joined_on_the_items_as_each_row_has_them(keys):
+    rows = [("p", "x", "y", "ann", "left"), ("q", "y", "z", "ann", "tie"), ("p", "y", "x", "bob", "right")]
+    given = pd.DataFrame(rows, columns=["prompt", "left", "right", "worker", "label"])
+    annotations = cp.Annotations.from_comparisons(given[[*keys, "worker", "label"]])
+    fit = cp.fit("majority_vote", annotations, progress=False)
+    found = fit.join(given[keys])
+    assert found["label"].tolist() == ["left", "tie", "right"]
+    assert found["probability"].tolist() == fit.labels["probability"].iloc[[0, 1, 0]].tolist()
+    as_exported = given[keys].rename(columns={"prompt": "question_id", "left": "model_a", "right": "model_b"})
+    assert fit.join(as_exported)["label"].tolist() == ["left", "tie", "right"]
+    with pytest.warns(AnnotationWarning, match="1 rows .*row 1"):
+        assert fit.join(given[keys].replace({"right": {"z": "w"}}))["label"].isna().tolist() == [False, True, False]
+    for lacking in keys:
+        with pytest.raises(AnnotationError, match=r"no column 'prompt'|two columns of items|no column 'task'"):
+            fit.join(given[keys].drop(columns=lacking))
+
+
+def test_labels_of_comparisons_by_several_criteria_are_joined_by_items_and_criterion():
+    rows = [("x", "y", "tone", "left"), ("x", "y", "style", "right"), ("z", "y", "tone", "left")]
+    given = pd.DataFrame(rows, columns=["left", "right", "question", "label"]).assign(worker="ann")
+    fit = cp.fit("majority_vote", cp.Annotations.from_comparisons(given, question="question"), progress=False)
+    asked = given.drop(columns=["label", "worker"]).rename(columns={"left": "right", "right": "left"})
+    assert fit.join(asked)["label"].tolist() == ["right", "left", "right"]
+
+
+def test_labels_of_preferences_are_not_joined_with_what_there_is_in_their_place():
+    rows = pd.DataFrame({"left": "x", "right": "y", "worker": ["ann", "bob"], "label": ["left", "right"]})
+    annotations = cp.Annotations.from_comparisons(rows, preferences=True)
+    with pytest.raises(AnnotationError, match=r"preference of its own.*fit\.ranking"):
+        cp.fit("majority_vote", annotations, progress=False).join(rows.drop(columns="label"), task="left")
+
+
 def test_rows_of_unknown_tasks_are_told_and_a_table_of_others_refused(fit):
     with pytest.warns(AnnotationWarning, match="1 rows .*such as 99 in row 1"):
         found = fit.join(pd.DataFrame({"task": [10, 99]}))

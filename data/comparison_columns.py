@@ -8,18 +8,13 @@ import numpy as np
 import pandas as pd
 
 from .column_names import CONTENT, HARDLY_REPEATED, is_name_of, named_for, plain, stem
-from .comparisons import ASKED, ComparisonColumns, Words, label_text
+from .comparisons import ASKED, COMPARED, ComparisonColumns, Words, label_text
 from .errors import AnnotationError, warn
 from .kinds import SIDES
 from .questions import MOST_QUESTIONS, QUESTION, names_questions, question_column
 
 ENDS = (("left", "right"), ("a", "b"), ("1", "2"), ("first", "second"))
 """Ends of the names of two items' columns, beside the word for what is compared."""
-
-COMPARED = (
-    "", "model", "system", "generator", "item", "candidate", "option", "player", "answer", "response", "output"
-)  # fmt: skip
-"""Words for what is compared, in plain letters; of two pairs of columns the one whose word comes first is taken."""
 
 WINNER, LOSER = "winner", "loser"
 ON_OR_OFF = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
@@ -277,9 +272,7 @@ def _label(table: pd.DataFrame, named: Sequence[str], words: Words, abstain: set
 def _means_sides(name: str, said: set[str], items: set[str], words: Words) -> bool:
     """Return whether labels are meant to be sides or items, although some are not; numbers among others do not tell."""
     asked = {value for value in said if value.casefold() in (*ASKED, "1")}
-    told = {
-        value for value in said - asked if not value.isdigit() and (value in items or words.side(value) is not None)
-    }
+    told = {value for value in said - asked if not value.isdigit() and (value in items or words.side(value) in (0, 1))}
     return bool(said) and (plain(name) in WINNERS or said == asked or bool(told))
 
 

@@ -29,16 +29,27 @@ KIND = Pairwise()
 OF_DRAWN_SIDES: dict[str, Any] = {"kind": DrawnSides(), "mirrored": None}
 """Fields of annotations of which nobody knows what stood left, and in which order a pair was shown."""
 
-COMPARED = ("", "model", "item", "answer", "response", "output")
-"""Words for what is compared, before the letter or the number of a side: model_a, model_1."""
+COMPARED = (
+    "", "model", "system", "generator", "item", "candidate", "option", "player", "answer", "response", "output",
+    "assistant",
+)  # fmt: skip
+"""Words for what is compared, in plain letters, before the letter or number of a side: model_a, model_1.
 
-MORE_THAN_TIES = ("tiebothbad", "bothbad", "both")
+Of two pairs of columns the one whose word comes first is taken.
+"""
+
+MORE_THAN_TIE = re.compile("(tie)?(both(are)?(good|bad)?|neither|equally(good|bad))|tieinconsistent")
 """Labels, in small letters and digits, that are ties and may say more: both are bad, or good."""
+
+IS_BETTER = re.compile(
+    r"(is)?(much|far|clearly|significantly|slightly|somewhat|marginally)?(better|preferred|wins|won)$"
+)
+"""What a label may have after its side, in small letters: A is slightly better, model_a wins."""
 
 WORDS: dict[str, tuple[str, ...]] = {
     "left": ("left", "first", *(f"{what}{end}" for what in COMPARED for end in ("a", "1"))),
     "right": ("right", "second", *(f"{what}{end}" for what in COMPARED for end in ("b", "2"))),
-    "tie": ("tie", "tied", "draw", "equal", "same", *MORE_THAN_TIES),
+    "tie": ("tie", "tied", "draw", "equal", "same", "bothequal", "aboutthesame", "nopreference"),
 }
 """By class the labels that stand for it, in small letters and digits alone."""
 
@@ -460,9 +471,22 @@ class Words:
             return SIDES.index("tie")
         if (by_sign := SIGNS.get(re.sub(r"[\[\]\s]|([<>=])(?=\1)", "", str(label).casefold()))) is not None:
             return by_sign
-        text = plain(label_text(label))
+        text = _bare(label)
+        if MORE_THAN_TIE.fullmatch(text):
+            return SIDES.index("tie")
         own: Mapping[str, str] = dict(zip(SIDES, map(plain, self.columns), strict=False))
         return next((k for k, side in enumerate(SIDES) if text in WORDS[side] or text == own.get(side)), None)
+
+
+def more_than_ties(labels: Iterable[Any], stated: Iterable[Any]) -> list[str]:
+    """Return the labels, as text, that are read as ties and may say more of the items, beside what is stated."""
+    known = {*map(_text, stated)}
+    ties = (label for label in dict.fromkeys(labels) if MORE_THAN_TIE.fullmatch(_bare(label)))
+    return [str(label) for label in ties if _text(label) not in known]
+
+
+def _bare(label: Any) -> str:
+    return IS_BETTER.sub("", plain(label_text(label)))
 
 
 def label_text(label: Any) -> str:
@@ -589,9 +613,9 @@ def _neither(column: Column, row: int, words: Words, items: Sequence[Any]) -> An
         mend = "name what is no class in abstain=[...]; say what other words stand for by meaning={value: 'left', …}"
     return AnnotationError(
         f"{column.title}, {column.where(row)}: {value!r} is neither a side nor an item of the row; expected left, "
-        f"right or tie (also a, b, 1, 2, model_a, model_b, model_1, model_2, draw, equal, same, both), or in every row "
-        f"the item in {words.columns[0]!r} or {words.columns[1]!r} that is better, here {items[0]!r} or {items[1]!r}; "
-        f"{mend}"
+        f"right or tie (also a, b, 1, 2, model_a, model_b, model_1, model_2, draw, equal, same, both, neither), or in "
+        f"every row the item in {words.columns[0]!r} or {words.columns[1]!r} that is better, here {items[0]!r} or "
+        f"{items[1]!r}; {mend}"
     )
 
 

@@ -8,7 +8,7 @@ from .abstentions import abstentions_of
 from .build import build
 from .column_names import INFER, named_for
 from .comparison_columns import column_of_criteria, find_comparison_columns, two_sides, with_drawn_sides
-from .comparisons import OF_DRAWN_SIDES, OWN, PROMPT, TASK, ComparisonColumns, comparison_fields
+from .comparisons import OF_DRAWN_SIDES, OWN, PROMPT, TASK, ComparisonColumns, comparison_fields, more_than_ties
 from .errors import AnnotationError, warn
 from .frames import as_frame, read_parquet
 from .kinds import listed_classes
@@ -183,7 +183,8 @@ class Constructors:
             worker: the column of workers; None where no worker is named, by which orders are lost.
             label: the column of annotations. They are sides, as shown in the row ("left", "right"; also "a" and "b", 1
                 and 2, "model_a" and "model_b", or the names of the two columns), or in all rows the name of the
-                better item; "tie", "draw", "equal", "same", "both" and "tie (bothbad)" are ties.
+                better item; "tie", "draw", "equal", "same" and, with a warning, "neither", "both" and "tie (bothbad)"
+                are ties.
             task: the column that names the pair, where the table has it; else, and for None, a task is the tuple of
                 the two items, sorted, and all rows of a pair are of one task.
             prompt: in the place of `task`, the column of what items are compared by: tasks are then tuples (prompt,
@@ -256,6 +257,10 @@ class Constructors:
         fields = comparison_fields(frame, named, **about, **options)
         if fields["preferences"] and preferences is None:
             warn(OWN)
+        labels = (value for name in named.answers for value in as_frame(frame).to_pandas()[name].dropna().unique())
+        if ties := more_than_ties(labels, [*(meaning or ()), *abstentions_of(abstain)]):
+            ties_said = " and ".join(map(repr, ties))
+            warn(f"{ties_said} is read as a tie; where it is no judgment of the two items, abstain={ties} says so")
         return cls(**fields | (OF_DRAWN_SIDES if is_drawn else {}))
 
     @classmethod

@@ -19,7 +19,7 @@ from ..arrays import groups_sharing
 from ..column_names import INFER, NAMES, missing_column, named_for, plain, stem
 from ..columns import row_number
 from ..comparison_columns import find_comparison_columns, needed_comparison_columns, two_sides
-from ..comparisons import MORE_THAN_TIES, OWN, ComparisonColumns, comparison_fields
+from ..comparisons import OWN, ComparisonColumns, comparison_fields, more_than_ties
 from ..description import count_text
 from ..errors import AnnotationError
 from ..id_text import listing
@@ -443,9 +443,8 @@ def compared_annotations(
         other = "" if asked.comparisons else f"; where {found.label!r} has classes like any other: comparisons=False"
         raise AnnotationError(f"{what}: {error}{other}") from None
     annotations = Annotations(**fields)
-    given = dict.fromkeys(str(value) for name in found.answers for value in columns[name].dropna().unique())
-    stated = {*map(str, asked.meaning or ()), *map(str, abstentions_of(asked.options.get("abstain")))}
-    bad = [name for name in given if plain(name) in MORE_THAN_TIES and name not in stated]
+    given = (value for name in found.answers for value in columns[name].dropna().unique())
+    bad = more_than_ties(given, [*(asked.meaning or ()), *abstentions_of(asked.options.get("abstain"))])
     ties = f", {' and '.join(map(repr, bad))} as a tie" if bad else ""
     pairs = np.unique(np.sort(np.asarray(annotations.sides), axis=1), axis=0)
     sizes = f"{count_text(annotations.n_annotations, 'comparison')} of {count_text(len(annotations.items), 'item')}, "

@@ -1,5 +1,6 @@
 """Comparisons: what labels stand for, that true labels are of items, and that the items go wherever annotations go."""
 
+import re
 import warnings
 
 import numpy as np
@@ -114,6 +115,32 @@ def test_counts_times_abstentions_gold_and_unnamed_workers_are_taken():
 def test_bad_comparisons_are_refused_with_place_value_and_mend(change, options, message):
     with pytest.raises(AnnotationError, match=message):
         Annotations.from_comparisons(ROWS.assign(**change), **options)
+
+
+@pytest.mark.parametrize(
+    "word", ["neither", "Neither is better", "both bad", "tie (bothbad)", "both_good", "both are good", "equally bad"]
+)
+def test_a_winner_that_is_neither_or_both_is_a_tie_which_is_said_unless_it_was_stated(word):
+    rows = ROWS.assign(label=["left", "left", word, "right"])
+    with pytest.warns(AnnotationWarning, match=rf"^{re.escape(repr(word))} is read as a tie; .*abstain="):
+        assert Annotations.from_comparisons(rows).votes()[1].tolist() == [0, 0, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Annotations.from_comparisons(rows, meaning={word: "tie"})
+    said = Annotations.from_comparisons(rows, abstain=word)
+    assert list(said.abstentions) == [word]
+    assert said.votes()[1].tolist() == [0, 0]
+    for unknown in ("unsure", "none", "inconsistent"):
+        with pytest.raises(AnnotationError, match=rf"row 2: '{unknown}' is neither a side .*abstain=.*meaning="):
+            Annotations.from_comparisons(rows.replace(word, unknown))
+
+
+@pytest.mark.parametrize(
+    "words", [("A is better", "model B is slightly better"), ("a_better", "b wins"), ("System A", "Assistant B")]
+)
+def test_a_side_that_is_said_to_be_better_is_that_side(words):
+    rows = ROWS.assign(label=[words[0], words[0], "no preference", words[1]])
+    assert Annotations.from_comparisons(rows).votes().tolist() == [[1, 1, 0], [0, 0, 1], [0, 1, 0]]
 
 
 def test_a_graph_in_parts_is_warned_of_with_its_parts():

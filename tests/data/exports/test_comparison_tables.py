@@ -108,7 +108,7 @@ def test_what_is_no_comparison_stays_what_it_was(capsys):
 
 
 @pytest.mark.parametrize("name", ["winner", "label"])
-@pytest.mark.parametrize(("place", "value"), [(1, "neither"), (3, "lamma"), (4, "c")])
+@pytest.mark.parametrize(("place", "value"), [(1, "unsure"), (3, "lamma"), (4, "c")])
 def test_an_unknown_winner_is_an_error_with_its_row_and_never_a_class(name, place, value):
     frame = ARENA.rename(columns={"winner": name})
     frame.loc[place, name] = value

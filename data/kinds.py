@@ -110,7 +110,7 @@ class Kind:
                 one class; or the column looks like an identifier, with more than 1000 distinct values, or distinct
                 values in more than half of 50 rows or more.
         """
-        given = None if classes is None else Ids(_of_one_type(classes, label), what=option)
+        given = None if classes is None else Ids(of_one_type(classes, label.ids), what=option)
         self.check_order(label, given, option)
         if given is not None:
             if len(given) < 2:
@@ -554,8 +554,13 @@ def encode_labels(
     Raises:
         AnnotationError: as `encode`.
     """
+    return encode(values_of_labels(values, classes), title, where)
+
+
+def values_of_labels(values: pd.Series, classes: Iterable[Any] | None) -> pd.Series:
+    """Return labels of which whole floats are the integers that they are, unless listed `classes` have floats."""
     has_floats = classes is not None and any(isinstance(value, float) for value in classes)
-    return encode(values if has_floats else whole_as_integers(values), title, where)
+    return values if has_floats else whole_as_integers(values)
 
 
 def order_of_all(columns: Mapping[str, pd.Series]) -> pd.CategoricalDtype | None:
@@ -741,9 +746,9 @@ def fraction_text(value: object) -> str:
     )
 
 
-def _of_one_type(classes: Iterable[Any], label: Column) -> list[Any]:
-    """Return listed classes, whole numbers among them of the type of the column's labels, int or float."""
-    listed, given = list(classes), set(map(type, label.ids))
+def of_one_type(classes: Iterable[Any], labels: Iterable[Any]) -> list[Any]:
+    """Return listed classes, whole numbers among them of the type of the labels, int or float."""
+    listed, given = list(classes), set(map(type, labels))
     if not {type(value) for value in listed} <= {int, float} or given not in ({int}, {float}):
         return listed
     return [next(iter(given))(value) if value % 1 == 0 else value for value in listed]

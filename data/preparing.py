@@ -32,9 +32,11 @@ from .kinds import (
     fraction_text,
     is_fraction,
     kind_of,
+    of_one_type,
     refuse_alphabet,
     single_class,
     sorted_labels,
+    values_of_labels,
     whole_as_integers,
 )
 from .scan import File, Scan, as_text, size_text
@@ -235,8 +237,15 @@ def refused_labels(labels: Sequence[Any], scan: Scan, where: str) -> dict[int, s
                 "classes, list them in classes=[...]"
             )
         return {at: fraction_text(value) for at, value in enumerate(labels) if is_fraction(value)}
-    unknown = ((at, value) for at, value in enumerate(labels) if value not in scan.classes)
-    return {at: not_listed(value, scan.classes, scan.option) for at, value in unknown}
+    labels, classes = as_listed(labels, scan.classes)
+    unknown = ((at, value) for at, value in enumerate(labels) if value not in classes)
+    return {at: not_listed(value, classes, scan.option) for at, value in unknown}
+
+
+def as_listed(labels: Sequence[Any], classes: Ids) -> tuple[list[Any], Ids]:
+    """Return labels and listed classes with whole numbers of one type, as of annotations in memory."""
+    values = values_of_labels(pd.Series(labels, dtype=object), classes).to_list()
+    return values, Ids(of_one_type(classes, values), what="classes")
 
 
 def _place(row: int, role: str, file: File, scan: Scan) -> str:
@@ -325,7 +334,10 @@ def classes_among(labels: Sequence[Any], scan: Scan, n_rows: int) -> tuple[Ids, 
     kind, _ = kind_of(column := Column(title, np.arange(len(labels)), Ids(labels)), scan.classes, scan.ordered)
     if scan.ordered and scan.classes is None:
         refuse_alphabet(column)
-    classes = Ids(sorted_labels(labels)) if scan.classes is None else scan.classes
+    if scan.classes is None:
+        classes = Ids(sorted_labels(labels))
+    else:
+        labels, classes = as_listed(labels, scan.classes)
     return classes, kind, classes.index_of(labels)
 
 

@@ -162,6 +162,7 @@ def scan(
     classes: Iterable[Any] | None = None,
     ordered: bool | Iterable[Any] | None = None,
     abstain: Any = None,
+    question: str | Iterable[str] | None = None,
     memory: str | int | None = None,
     folder: str | os.PathLike[str] | None = None,
     missing: str = "refuse",
@@ -186,6 +187,8 @@ def scan(
             `classes` listed in their order; False for classes without an order. By default 3 to 20 whole numbers from
             −100 to 100 are ordered where no `classes` are listed, which a fit says.
         abstain: not taken: annotations that are no class are read into memory, by ``Annotations.from_parquet``.
+        question: not taken: several questions are read into memory, by ``Annotations.from_parquet``, and a scan is of
+            the rows of one, which a query of DuckDB, Polars or Arrow gives.
         memory: what a fit may take beside Python and JAX themselves, in bytes or as text such as ``"4GiB"``; half of
             the machine's by default. Of a frame what each of the engine's tasks may take, 2 GiB by default.
         folder: where what is prepared is kept, for other fits and later processes; a temporary folder by default. Of a
@@ -198,7 +201,8 @@ def scan(
 
     Raises:
         AnnotationError: there is no such file; a file is no Parquet file, has no such column, or has values there of a
-            kind that cannot be used or that another file has not; a store or a query refuses; or ``abstain`` is given.
+            kind that cannot be used or that another file has not; a store or a query refuses; or ``abstain`` or
+            ``question`` is given.
         ValueError: ``memory`` is no size.
         UnknownNameError: ``missing`` is another word.
     """
@@ -207,6 +211,13 @@ def scan(
         raise AnnotationError(
             f"abstain={abstain!r}: a scan cannot tell abstentions from classes; load the annotations with "
             "cp.Annotations.from_parquet(path, abstain=[...]), or write files without the rows that are abstentions"
+        )
+    if question is not None:
+        named = question if isinstance(question, str) else "question"
+        raise AnnotationError(
+            f"question={question!r}: a scan takes the annotations of one question; give the rows of one, such as "
+            f"cp.scan(duckdb.sql(\"FROM 'file.parquet' WHERE {named} = 'tone'\")), or load all of them with "
+            f"cp.Annotations.from_parquet(path, question={question!r})"
         )
     names = {"task": task, "worker": worker, "label": label, "count": count}
     check_roles(names)

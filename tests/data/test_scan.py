@@ -488,6 +488,30 @@ def test_a_parquet_file_that_may_not_fit_into_memory_comes_with_advice(tmp_path,
         cp.Annotations.from_parquet(tmp_path / "a.parquet")
 
 
+@pytest.mark.parametrize("option", ["classes", "ordered"])
+@pytest.mark.parametrize("listed", [[1, 2, 3], [1.0, 2.0, 3.0]])
+@pytest.mark.parametrize("kind", [int, float])
+def test_listed_whole_numbers_are_those_of_the_labels_whatever_their_type_as_in_memory(option, listed, kind, tmp_path):
+    file = tmp_path / "scores.parquet"
+    pd.DataFrame({"task": [1, 1, 2], "worker": ["a", "b", "a"], "label": map(kind, [1, 2, 1])}).to_parquet(file)
+    expected = cp.Annotations.from_parquet(file, **{option: listed}).classes
+    fit = cp.fit("one_coin", cp.scan(file, **{option: listed}), progress=False)
+    assert cp.data.ids.Ids(fit.classes) == expected
+    with pytest.raises(cp.AnnotationError, match=r"'label': 2(\.0)? is not in"):
+        cp.fit("one_coin", cp.scan(file, **{option: [1, 3]}), progress=False)
+
+
+def test_questions_are_refused_with_a_scan_of_one_that_runs(tmp_path):
+    file = tmp_path / "file.parquet"
+    asked = table(100, 10).assign(question=["tone", "style"] * 50)
+    asked.to_parquet(file)
+    with pytest.raises(cp.AnnotationError, match=r"question='question': .*from_parquet") as refused:
+        cp.scan(file, question="question")
+    mend = re.search(r"cp\.scan\(.*?\)\)", str(refused.value)).group()
+    found = eval(mend.replace("file.parquet", str(file)), {"cp": cp, "duckdb": duckdb})
+    assert cp.fit("one_coin", found, progress=False).n_annotations == 50
+
+
 def test_more_classes_than_two_bytes_number_are_refused(tmp_path):
     table(100).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(cp.AnnotationError, match=r"32,768 classes; at most 32,767"):

@@ -112,6 +112,10 @@ def choose(
 
 def _combinations(candidates: Mapping[str, Iterable[Any]], options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """By name every combination of values; the last hyperparameter changes fastest."""
+    if not isinstance(candidates, Mapping):
+        raise ValueError(
+            f"candidates={candidates!r}: by name the values to try are needed, such as {{'clusters': [1, 2]}}"
+        )
     for name, of_one in candidates.items():
         if isinstance(of_one, str) or not isinstance(of_one, Iterable):
             raise ValueError(f"candidates: {name}={of_one!r} is one value; a list of those to try is needed")

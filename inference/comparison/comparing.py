@@ -168,6 +168,10 @@ def by_name(fits: Mapping[str, Posterior | Fitted] | Iterable[Posterior | Fitted
         )
     if isinstance(fits, str):
         raise ValueError(TO_FIT_FIRST)
+    if not isinstance(fits, Iterable):
+        raise ValueError(
+            f"{fits!r}: fits are needed, such as by name: cp.compare({{'name': fit, 'other name': other_fit}})"
+        )
     if isinstance(fits, Mapping):
         named = dict(fits)
     else:

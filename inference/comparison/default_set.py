@@ -369,11 +369,27 @@ def story_set(
         stories: as for :func:`auto`.
         annotations: the data; the default depends on whether workers are named.
         options: of :func:`crowdppl.fit`, for every story.
+
+    Raises:
+        ValueError: `stories` are none, or something else is among them.
     """
     if stories is None:
         return default_set(annotations, options)
     if isinstance(stories, Mapping):
         each = {str(name): about if isinstance(about, Mapping) else {"story": about} for name, about in stories.items()}
-        return {name: {"story": name} | dict(about) for name, about in each.items()}
-    several = [stories] if isinstance(stories, str) or callable(stories) else stories
-    return {story if isinstance(story, str) else story.__name__: {"story": story} for story in several}
+        found = {name: {"story": name} | dict(about) for name, about in each.items()}
+    else:
+        given: Any = stories
+        is_one = isinstance(given, str) or callable(given) or not isinstance(given, Iterable)
+        several = [given] if is_one else list(given)
+        found = {getattr(story, "__name__", str(story)): {"story": story} for story in several}
+    wrong = [
+        about["story"] for about in found.values() if not (isinstance(about["story"], str) or callable(about["story"]))
+    ]
+    if wrong or not found:
+        raise ValueError(
+            f"stories={stories!r}: {f'{wrong[0]!r} is no story' if wrong else 'there is no story'}; a name or a "
+            "function is needed, or several, such as ['dawid_skene', 'one_coin'], or by name, such as "
+            "{'hard': {'story': 'dawid_skene', 'task_difficulty': True}}"
+        )
+    return found

@@ -70,6 +70,7 @@ def test_combinations_of_hyperparameters_are_each_a_candidate():
         ({}, {}, "two combinations at least"),
         ({"groups": [2]}, {}, "two combinations at least"),
         ({"groups": [2, 2]}, {}, "groups=2 is given twice"),
+        (5, {}, "candidates=5: by name the values to try are needed"),
         ({"groups": [1, 2]}, {"groups": 2}, "'groups' is among the candidates and an option too"),
         ({"groups": [1, 2]}, {"rule": "first"}, "first"),
     ],

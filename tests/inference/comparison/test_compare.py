@@ -99,6 +99,7 @@ def test_fits_that_used_other_gold_labels_are_refused(modes):
     [
         (lambda m: m["one_coin"], "one fit is given, and two at least"),
         (lambda m: [m["one_coin"]], "1 fits are given, and two at least"),
+        (lambda m: 5, "5: fits are needed, such as by name"),
         (lambda m: {}, "0 fits are given, and two at least"),
         (lambda m: {"a": m["one_coin"], "b": 3}, "'b': a fit of one story by cp.fit is needed, got a int"),
     ],

@@ -42,6 +42,14 @@ def stacked():
     return cp.fit("auto", data, stories=TWO, **options)
 
 
+@pytest.mark.parametrize(
+    "stories", [5, True, [5], {"name": 5}, {"name": {"story": None}}, ["one_coin", ["mace"]], [], {}]
+)
+def test_stories_that_are_none_are_refused_with_what_is_taken(stories):
+    with pytest.raises(ValueError, match=r"stories=.*(is|there is) no story.*\['dawid_skene', 'one_coin'\]"):
+        cp.fit("auto", cp.load_dataset("toy"), stories=stories, progress=False)
+
+
 def test_the_stories_are_fitted_as_they_would_be_alone(auto):
     assert list(auto.fits) == ["plain", "eager"]
     alone = cp.fit("one_coin", auto.annotations, right=4.0, max_iterations=50, seed=3, progress=False)

@@ -249,6 +249,14 @@ def followed(share: float) -> Callable[[np.random.Generator], cp.Annotations]:
     return made
 
 
+def majority_copied(rng: np.random.Generator) -> cp.Annotations:
+    """300 tasks × 7, 20 workers, three classes; eight give what most of the others gave to the task."""
+    truth, label, given = drawn(rng, accuracies(rng, 20, 0.65), n_tasks=300, per_task=7)
+    votes = np.stack([((label == k) & given)[:, 8:].sum(1) for k in range(3)], 1)
+    label[:, :8] = np.where(votes.any(1), votes.argmax(1), truth)[:, None]
+    return crowd(truth, label, given, 3)
+
+
 def added_class(rng: np.random.Generator) -> cp.Annotations:
     """300 tasks × 5, 15 workers, three classes, the last of which is there for the later half: before, they err."""
     truth, label, given = drawn(rng, accuracies(rng, 15, 0.8), n_tasks=300)
@@ -294,6 +302,7 @@ UNTRUSTWORTHY: dict[str, Callable[[np.random.Generator], cp.Annotations]] = {
     "two difficulties": two_difficulties,
     "misleading tasks": misleading,
     "first label followed 60%": followed(0.6),
+    "majority copied": majority_copied,
     "class added half way": added_class,
     **{f"one heavy worker, {k} classes": one_heavy(k) for k in (2, 4)},
 }

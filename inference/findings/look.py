@@ -24,6 +24,7 @@ from . import of_prior as of_prior
 from . import of_questions as of_questions
 from . import of_scales as of_scales
 from . import of_scores as of_scores
+from . import of_seen as of_seen
 from . import of_time as of_time
 from .register import CHECKS, Findings, once
 

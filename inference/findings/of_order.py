@@ -1,4 +1,4 @@
-r"""What the order of the data tells: stretches of tasks, classes of a part of them, and who sees others' labels.
+r"""The order of tasks: stretches of them on which workers hardly agree, and classes that a part of them has.
 
 *Stretches of tasks on which workers hardly agree*, while they do on the others. So it is where the labels of a batch
 were shifted by a row, or joined to other tasks, for all workers: nothing shows it in who gave them, and the labels of
@@ -14,20 +14,13 @@ one side and :math:`n_2` of the other, that all t of them lie on the other has t
 that a task has several of count as one together. Workers of one side alone count as one draw each, of whether they give
 the class at all.
 
-*Annotations that follow the first of their task.* Where the first two differ, what is given later is as often of the
-one's class as of the other's, whatever rule decides how many there are; where workers see the first and follow it in a
-part f, the difference of both shares is f. Workers differ in their abilities, so that the one of whom the first
-annotation is, and the other, shift the difference by an effect each, of a standard deviation of :data:`ABILITY`: a
-worker who is always the first may be a better one, which is then not said.
-
-Tasks are in the order in which the data have them, and annotations of a task too, or by the times when they were given.
+Tasks are in the order in which the data have them, in which classes are looked for by the times where these are known.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from ...data import Annotations
 from ...data.arrays import cross_counts
@@ -50,13 +43,6 @@ PART = 0.05  # of the tasks, that each side of a class has at the least
 RARE = 10  # annotations of a class at the least, for it to be missed
 TAIL = 1e-4  # probability, for all classes, that one is missing by chance
 WORKED = 5  # annotations of a worker of one side, for whether one of them is of the class to count
-DIFFER = 5  # tasks of which the first two annotations differ, at the least
-AT_ONCE = 1_000  # of them at the most
-ABILITY = 0.35  # standard deviation of a worker's effect on what follows: as of one who errs little among guessers
-EARLY = 0.5  # that of workers who are always the first, beside others who never are
-LEAST = 0.05  # variance of a task's difference, at the least
-FOLLOWING = 3.5  # standard errors of the part that follows
-FOLLOWED = 0.1  # the least part that is said
 
 
 class Stretch(NamedTuple):
@@ -271,77 +257,3 @@ def class_of_a_part(of: Labels) -> Iterator[Said]:
             f"have the tasks {side} it annotated again; gold labels of some of them tell how many are {name}",
             {"class": of.annotations.classes[found.k], **found._asdict()},
         )
-
-
-class Followed(NamedTuple):
-    """Annotations that follow the first of their task.
-
-    Args:
-        n_tasks: of which the first two annotations differ, and others follow.
-        sides: shares of the later annotations that are of the first's class, and of the second's.
-        share: of annotations that follow the first, about.
-        z: standard errors that this is above 0.
-    """
-
-    n_tasks: int
-    sides: tuple[float, float]
-    share: float
-    z: float
-
-
-def followed_first(given: Annotations) -> Followed | None:
-    """Return how far annotations of a task follow its first; None where nothing tells.
-
-    Args:
-        given: annotations of named workers, without abstentions.
-    """
-    if given.count is not None:
-        return None
-    given = looked_at(given).given
-    task, worker, label = (np.asarray(getattr(given, name)) for name in ("task", "worker", "label"))
-    order = np.arange(len(task)) if given.when is None else np.lexsort((given.when, task))
-    n = np.bincount(task, minlength=given.n_tasks)
-    begin = np.cumsum(n) - n
-    several = np.flatnonzero(n > 2)
-    first, second = order[begin[several]], order[begin[several] + 1]
-    differ = (label[first] != label[second]) & (worker[first] != worker[second])
-    several, first, second = (each[differ][:AT_ONCE] for each in (several, first, second))
-    if len(several) < DIFFER:
-        return None
-    rows = np.concatenate([order[begin[i] + 2 : begin[i] + n[i]] for i in several])
-    size = n[several] - 2
-    at = np.repeat(np.arange(len(several)), size)
-    sides = np.stack([np.bincount(at, label[rows] == label[of][at]) / size for of in (first, second)])
-    difference = sides[0] - sides[1]
-    workers, codes = np.unique(np.concatenate([worker[first], worker[second]]), return_inverse=True)
-    is_first = np.zeros(len(task))
-    is_first[order[begin[n > 0]]] = 1
-    times, firsts = np.bincount(worker), np.bincount(worker, is_first)
-    early = [(firsts[worker[of]] - own) / np.maximum(times[worker[of]] - 1, 1) for of, own in ((first, 1), (second, 0))]
-    effects = np.zeros((len(several), len(workers) + 1))
-    effects[:, -1] = EARLY * (early[0] - early[1])
-    effects[np.arange(len(several)), codes[: len(several)]] = ABILITY
-    effects[np.arange(len(several)), codes[len(several) :]] = -ABILITY
-    variance = effects @ effects.T + max(difference.var(), LEAST) * np.eye(len(several))
-    weight = cho_solve(cho_factor(variance), np.ones(len(several)))
-    share = float(weight @ difference / weight.sum())
-    first_side, second_side = sides.mean(1).tolist()
-    return Followed(len(several), (first_side, second_side), share, share * float(np.sqrt(weight.sum())))
-
-
-@check("first_followed", "crowd", needs={"workers", "memory"})
-def first_followed(of: Labels) -> Iterator[Said]:
-    """Annotations that follow the first of their task (:func:`followed_first`)."""
-    if (crowd := crowd_of(of)) is None or (found := followed_first(crowd.given)) is None:
-        return
-    if found.z < FOLLOWING or found.share < FOLLOWED:
-        return
-    yield Said(
-        f"workers follow the first label of a task, in about {found.share:.0%}: where the first two differ, on "
-        f"{count_text(found.n_tasks, 'task')}, the later ones are of the first's class in {found.sides[0]:.0%} and of "
-        f"the second's in {found.sides[1]:.0%}, and each counts as an opinion of its own, so that the labels are too "
-        "sure",
-        "do not show workers what others gave; if they were not shown it, the order of a task's rows is not that in "
-        "which they came: shuffle them. Gold labels, cp.next_gold(fit, 20), tell how right the labels are",
-        found._asdict(),
-    )

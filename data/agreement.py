@@ -1,11 +1,13 @@
 """Coefficients of agreement of the workers, each as a function of vote counts, tasks' weights and classes' distances.
 
-Tasks' weights, shape (B, N), are how often each of B resamples has each task, so that a bootstrap is one product of
-matrices; a single row of ones gives the coefficients of the data.
+Tasks' weights, shape (B, N), are how often each of B resamples has each task. Each coefficient is made of the same few
+sums over tasks, (B, T), so that a bootstrap is a product of matrices; a single row of ones gives the coefficients of
+the data.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +54,41 @@ class VoteAgreement:
     distance: np.ndarray
     ranks: bool = False
 
-    def krippendorff_alpha(self, weights: np.ndarray) -> np.ndarray:
+    def sums(self, weights: Any) -> np.ndarray:
+        r"""Return the sums over weighted tasks of which all coefficients are made, shape (B, T).
+
+        With :math:`n_{ik}` annotations of class k for task i and :math:`m_i = \sum_k n_{ik}`, of tasks with :math:`m_i
+        \ge 2`: :math:`n_{ik}`; :math:`n_{ik} (n_{ik} - 1) / (m_i - 1)`; how much two annotations agree; and one. Of
+        tasks with any: the classes' shares :math:`n_{ik} / m_i`, and one. Last, of tasks with two again,
+        :math:`\sum_{kl} n_{ik} n_{il} \delta_{kl}^2 / (m_i - 1)`, or each :math:`n_{ik} n_{il} / (m_i - 1)` where
+        distances are of ranks.
+
+        Args:
+            weights: of the tasks, (B, N), dense or sparse.
+        """
+        counts, m = self._counts
+        agreement, pairable = self.by_task
+        counted, others = counts * pairable, np.maximum(m - 1, 1)
+        terms = [counted, counted * (counts - 1) / others, agreement, 1.0 * pairable]
+        terms += [counts / np.maximum(m, 1), 1.0 * (m > 0)]
+        if self.ranks:
+            summed = [weights @ (counted * of_class / others).T for of_class in counts]
+        else:
+            summed = [weights @ ((self.distance @ counted * counts).sum(0) / others)[:, None]]
+        return np.concatenate([*(weights @ np.atleast_2d(term).T for term in terms), *summed], 1)
+
+    def _parts(self, sums: np.ndarray) -> list[np.ndarray]:
+        """Return the parts of sums, in their order: (B, K), (B, K), (B, 1), (B, 1), (B, K), (B, 1) and the last."""
+        k = len(self.distance)
+        return np.split(sums, np.cumsum([k, k, 1, 1, k, 1]), axis=1)
+
+    def coefficients(self, sums: np.ndarray) -> np.ndarray:
+        """Return observed agreement, alpha, Fleiss' kappa and Gwet's AC, shape (B, 4)."""
+        observed, shares = self.observed(sums), self.shares(sums)
+        beyond = [beyond_chance(observed, by_chance(shares)) for by_chance in (self.fleiss_chance, self.gwet_chance)]
+        return np.stack([observed, self.krippendorff_alpha(sums), *beyond], 1)
+
+    def krippendorff_alpha(self, sums: np.ndarray) -> np.ndarray:
         r"""Return Krippendorff's alpha, shape (B,).
 
         With :math:`n_{ik}` annotations of class k for task i, :math:`m_i = \sum_k n_{ik}`, over tasks with :math:`m_i
@@ -69,55 +105,50 @@ class VoteAgreement:
             K. Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", sections C (nominal data, any number
             of observers, missing data) and D (other metrics).
         """
-        pairable, counts, m = self._pairable
-        w = weights[:, pairable]
-        n_k = w @ counts
+        n_k, *_, apart = self._parts(sums)
         n = n_k.sum(1)
-        if self.ranks:  # Σ_kl n_k n_l (R_k − R_l)² is 2 (n Σ_k n_k R_k² − (Σ_k n_k R_k)²)
+        if self.ranks:
             rank = np.cumsum(n_k, axis=1) - n_k / 2
-            spread = 2 * (m * (rank**2 @ counts.T) - (rank @ counts.T) ** 2)
-            observed = (w * spread / (m - 1)).sum(1)
-            by_chance = 2 * (n * (n_k * rank**2).sum(1) - (n_k * rank).sum(1) ** 2)
+            distance = (rank[:, :, None] - rank[:, None]) ** 2
+            observed = (apart * distance.reshape(apart.shape)).sum(1)
+            by_chance = np.einsum("bk,bkl,bl->b", n_k, distance, n_k)
         else:
-            observed = w @ (((counts @ self.distance) * counts).sum(1) / (m - 1))
+            observed = apart[:, 0]
             by_chance = ((n_k @ self.distance) * n_k).sum(1)
         return 1 - (n - 1) * _ratio(observed, by_chance)
 
-    def observed(self, weights: np.ndarray) -> np.ndarray:
+    def observed(self, sums: np.ndarray) -> np.ndarray:
         r"""Return how much two annotations of a task agree, shape (B,): the mean over tasks with two or more.
 
         :math:`\sum_{kl} w_{kl} n_{ik} (n_{il} - [k = l]) / (m_i (m_i - 1))`, with
         :math:`w_{kl} = 1 - \delta_{kl} / \max \delta`: the share of pairs of annotations that are equal, for nominal
         classes.
         """
-        agreement, pairable = self.by_task
-        return _ratio(weights @ np.where(pairable, agreement, 0.0), weights @ (1.0 * pairable))
+        _, _, agreement, n_tasks, *_ = self._parts(sums)
+        return _ratio(agreement, n_tasks)[:, 0]
 
     @cached_property
     def by_task(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return how much two annotations of each task agree, and which tasks have two, shape (N,) each."""
-        counts = self.votes.astype(np.float64)
-        m = counts.sum(1)
-        pairs = m * (m - 1)
-        return _ratio(((counts @ self.class_weights) * counts).sum(1) - m, pairs), pairs > 0
+        """Return how much two annotations of each task agree, 0 of a task with fewer, and which have two, (N,) each."""
+        counts, m = self._counts
+        agreed = (self.class_weights @ counts * counts).sum(0) - m
+        return agreed / np.maximum(m * (m - 1), 1), m >= 2
 
     @cached_property
-    def _pairable(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which tasks have two annotations, ``(N,)``, and of these the counts by class and the sums over classes."""
-        total = self.votes.sum(1, dtype=np.float64)
-        pairable = total >= 2
-        return pairable, self.votes[pairable].astype(np.float64), total[pairable]
+    def _counts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return annotations by class and task, (K, N), whose long rows are quick to go through, and by task, (N,)."""
+        counts = np.ascontiguousarray(self.votes.T, dtype=np.float64)
+        return counts, counts.sum(0)
 
     @cached_property
     def class_weights(self) -> np.ndarray:
         """Agreement of each two classes, 1 where they are equal and 0 where they are farthest apart, shape (K, K)."""
         return class_weights(self.distance)
 
-    def shares(self, weights: np.ndarray) -> np.ndarray:
+    def shares(self, sums: np.ndarray) -> np.ndarray:
         r"""Return the mean share of each class in a task's annotations, shape (B, K), over tasks with any."""
-        m = self.votes.sum(1, dtype=np.float64)
-        share = self.votes / np.maximum(m, 1)[:, None]
-        return _ratio(weights @ share, (weights @ (1.0 * (m > 0)))[:, None])
+        *_, shares, n_tasks, _ = self._parts(sums)
+        return _ratio(shares, n_tasks)
 
     def fleiss_chance(self, shares: np.ndarray) -> np.ndarray:
         r"""Return agreement by chance :math:`\sum_{kl} w_{kl} \pi_k \pi_l` of Fleiss' kappa, of :meth:`shares`.
@@ -141,19 +172,17 @@ class VoteAgreement:
         factor = self.class_weights.sum() / (n_classes * (n_classes - 1))
         return factor * (shares * (1 - shares)).sum(1)
 
-    def by_class(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        r"""Return each class's share, its specific agreement, and alpha of this class against the rest, (B, K) each.
+    def by_class(self, sums: np.ndarray) -> np.ndarray:
+        r"""Return each class's share, its specific agreement, and alpha of this class against the rest, (B, 3 K).
 
         Specific agreement is the probability that a second annotation of the task is of class k where one is,
         :math:`\sum_i n_{ik} (n_{ik} - 1) / (m_i - 1) / \sum_i n_{ik}`, over tasks with two annotations (Cicchetti &
         Feinstein 1990, "High agreement but low kappa: II", of any number of annotations).
         """
-        pairable, counts, m = self._pairable
-        w, m = weights[:, pairable], m[:, None]
-        n_k = w @ counts
+        n_k, alike, *_ = self._parts(sums)
         n = n_k.sum(1, keepdims=True)
-        alike, apart = w @ (counts * (counts - 1) / (m - 1)), w @ (counts * (m - counts) / (m - 1))
-        return _ratio(n_k, n), _ratio(alike, n_k), 1 - (n - 1) * _ratio(apart, n_k * (n - n_k))
+        alpha = 1 - (n - 1) * _ratio(n_k - alike, n_k * (n - n_k))
+        return np.concatenate([_ratio(n_k, n), _ratio(alike, n_k), alpha], 1)
 
 
 def class_weights(distance: np.ndarray) -> np.ndarray:
@@ -173,7 +202,7 @@ def krippendorff_alpha(votes: np.ndarray, kind: Kind = NOMINAL) -> float:
     several workers.
     """
     agreement = VoteAgreement(votes, distances(votes.shape[1], kind))
-    return float(agreement.krippendorff_alpha(np.ones((1, len(votes))))[0])
+    return float(agreement.krippendorff_alpha(agreement.sums(np.ones((1, len(votes)))))[0])
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:

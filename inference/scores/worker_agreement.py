@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +30,7 @@ from ..fitted.replicated_annotations import posterior_predictive
 DRAWS = (200, 1000)  # of the bootstrap, at the least and at the most
 NUMBERS = 3e7  # annotations in all of these draws, about
 CELLS = 4e6  # numbers in memory at a time, about
+GROUPS = 2000  # of tasks that are drawn together where there are more: their number leaves 1.6 % of a width uncertain
 MOST_PAIRS = 1000  # pairs of workers, those with the most tasks in common
 REPLICATES = 50  # of a fit's draws, at the most
 MISLEADS = 0.2  # difference of kappa to that of even classes from which it is said
@@ -161,8 +162,9 @@ def agreement(
     questions.
 
     Intervals are quantiles over resamples of the tasks with replacement: how far other tasks of the same kind would
-    give other figures. The mean of Cohen's kappas has the basic bootstrap interval (Davison & Hinkley 1997, section
-    5.2): the kappa of a pair with few tasks in common is too small in a resample, as it is in the annotations.
+    give other figures. More than 2,000 tasks are drawn in 2,000 random groups, which scatter as tasks alone do. The
+    mean of Cohen's kappas has the basic bootstrap interval (Davison & Hinkley 1997, section 5.2): the kappa of a pair
+    with few tasks in common is too small in a resample, as it is in the annotations.
 
     Args:
         annotations: of any kind of label; or a table or a path, of which :func:`.read` makes such.
@@ -287,70 +289,75 @@ def _within(
     of, tail = part.annotations, interval[1]
     distance = distances(of.n_classes, of.kind, metric)
     votes = VoteAgreement(of.votes(), distance, ranks=metric == "ordinal")
-    pairable = votes.by_task[1]
     n_draws = draws or int(np.clip(NUMBERS / max(of.n_rows, of.n_tasks), *DRAWS))
     rng = np.random.default_rng(seed)
+    rows = _votes_of_workers(of) if of.named else None
+    pairs = None if rows is None else _Pairs.of_most(rows, of, distance)
+
+    def of_crowd(sums: Sequence[Any]) -> np.ndarray:
+        """Return the coefficients, and the mean of Cohen's kappas, of sums of votes and of pairs: (B, 5)."""
+        kappas = np.full((len(sums[0]), 1), np.nan) if pairs is None else pairs.kappas(sums[1])
+        return np.concatenate([votes.coefficients(sums[0]), _mean(kappas)[:, None]], 1)
+
+    def sums_of_crowd(weights: Any) -> list[Any]:
+        return [votes.sums(weights)] + ([] if pairs is None else [pairs.sums(weights)])
 
     def summarised(
-        figures: Callable[[np.ndarray], np.ndarray], width: int, tasks: np.ndarray, basic: tuple[int, ...] = ()
+        figures: Callable[[Sequence[Any]], np.ndarray], sums: Sequence[Any], basic: tuple[int, ...] = ()
     ) -> np.ndarray:
-        """Return estimate, low and high of figures of the tasks' weights, (B, C) of (B, N): shape (3, C).
+        """Return estimate, low and high of figures of sums over tasks: shape (3, C).
 
-        The columns `basic` have basic intervals, the others quantiles.
+        Args:
+            figures: of sums of each resample, (B, T) each, (B, C).
+            sums: over each group of tasks, (G, T) each.
+            basic: the columns that have basic intervals; the others have quantiles.
         """
-        estimate = figures(1.0 * tasks[None])[0]
-        n, places, resampled = int(tasks.sum()), np.flatnonzero(tasks), []
-        block = max(1, int(CELLS // max(len(tasks), width)))
-        for first in range(0, n_draws, block):
-            weights = np.zeros((min(block, n_draws - first), len(tasks)))
-            for row in weights:
-                row[places] = np.bincount(rng.integers(n, size=n), minlength=n)
-            resampled.append(figures(weights))
-        drawn = np.concatenate(resampled)
+        n = sums[0].shape[0]
+        estimate = figures([np.ones((1, n)) @ by_group for by_group in sums])[0]
+        resamples = _resamples(n, n_draws, seed)
+        n_blocks = 1 + n_draws * max(by_group.shape[1] for by_group in sums) // int(CELLS)
+        blocks = np.array_split(resamples, min(n_blocks, n_draws))
+        drawn = np.concatenate([figures([weights @ by_group for by_group in sums]) for weights in blocks])
         ends = known_quantiles(drawn, [tail, 1 - tail])
         for at in basic:
             ends[:, at] = np.minimum(2 * estimate[at] - ends[::-1, at], 1.0)
         return np.stack([estimate, np.fmin(ends[0], estimate), np.fmax(ends[1], estimate)])
 
-    rows = _votes_of_workers(of) if of.named else None
-    pairs = None if rows is None else _Pairs.of_most(rows, of, distance)
-
-    def figures(weights: np.ndarray) -> np.ndarray:
-        mean = np.full(len(weights), np.nan) if pairs is None else _mean(pairs.kappas(weights))
-        return np.stack([*_by_votes(votes, weights), mean], 1)
-
-    everything = np.ones(of.n_tasks, bool)
-    width = 1 if pairs is None else pairs.width
+    together = _drawn_together(np.ones(of.n_tasks, bool), rng)
+    sums = sums_of_crowd(together)
     names = [*BY_VOTES, "cohen_kappa"]
     ends = ["estimate", "low", "high"]
-    table = pd.DataFrame(summarised(figures, width, everything, PAIR_MEAN).T, pd.Index(names, name="coefficient"), ends)
+    table = pd.DataFrame(summarised(of_crowd, sums, PAIR_MEAN).T, pd.Index(names, name="coefficient"), ends)
     table = table.loc[[name for name in NAMES if name in names]]
-    classes = of.n_classes
-    by_class = summarised(lambda w: np.concatenate(votes.by_class(w), 1), 3 * classes, everything)
+    by_class = summarised(lambda sums: votes.by_class(sums[0]), sums[:1])
     workers, pair_frame = pd.DataFrame(), pd.DataFrame()
     if rows is not None and pairs is not None:
         others = _Others(rows, of, class_weights(distance))
-        found = summarised(others.figures, others.width, everything)
+        found = summarised(lambda sums: others.figures(sums[0]), [others.sums(together)])
         workers = _frame(["agreement", "kappa"], found, of.workers.to_index("worker"))
         workers.insert(0, "tasks", others.tasks)
         index = pd.MultiIndex.from_arrays(
             [of.workers.to_index()[pairs.first], of.workers.to_index()[pairs.second]], names=["worker", "other"]
         )
-        pair_frame = _frame(["kappa"], summarised(pairs.kappas, pairs.width, everything), index)
+        pair_frame = _frame(["kappa"], summarised(lambda sums: pairs.kappas(sums[0]), sums[1:]), index)
         pair_frame.insert(0, "tasks", pairs.tasks)
     groups = {
-        name: pd.DataFrame(summarised(figures, width, tasks, PAIR_MEAN).T, pd.Index(names, name="coefficient"), ends)
+        name: pd.DataFrame(
+            summarised(of_crowd, sums_of_crowd(_drawn_together(tasks, rng)), PAIR_MEAN).T,
+            pd.Index(names, name="coefficient"),
+            ends,
+        )
         for name, tasks in _groups(of, part.group).items()
     }
     return Agreement(
-        table if said is None else said.beside(table, part, votes, figures),
+        table if said is None else said.beside(table, part, votes, lambda weights: of_crowd(sums_of_crowd(weights))[0]),
         _frame(["share", "specific", "alpha"], by_class, of.classes.to_index("class")),
         workers,
         pair_frame,
         pd.concat(groups, names=["group"]) if groups else pd.DataFrame(),
         metric or _name_of(distance, of.kind.name),
         interval[0],
-        int(pairable.sum()),
+        int(votes.by_task[1].sum()),
         None if said is None else said.n_effective,
     )
 
@@ -409,15 +416,20 @@ def _name_of(distance: np.ndarray, default: str) -> str:
     return next(names, default)
 
 
-def _by_votes(votes: VoteAgreement, weights: np.ndarray) -> list[np.ndarray]:
-    """Return observed agreement, alpha, Fleiss' kappa and Gwet's AC, shape (B,) each."""
-    observed, shares = votes.observed(weights), votes.shares(weights)
-    return [
-        observed,
-        votes.krippendorff_alpha(weights),
-        beyond_chance(observed, votes.fleiss_chance(shares)),
-        beyond_chance(observed, votes.gwet_chance(shares)),
-    ]
+def _drawn_together(tasks: np.ndarray, rng: np.random.Generator) -> sparse.csr_array:
+    """Return which of the chosen tasks, (N,) bool, are drawn together: (G, N), each alone where they are few enough.
+
+    Groups at random have the variance of tasks: sums over them scatter as sums over tasks drawn one by one do.
+    """
+    places = np.flatnonzero(tasks)
+    group = np.arange(len(places)) if len(places) <= GROUPS else rng.permutation(len(places)) % GROUPS
+    return sparse.csr_array((np.ones(len(places)), (group, places)), (min(len(places), GROUPS), len(tasks)))
+
+
+def _resamples(n: int, n_draws: int, seed: int) -> np.ndarray:
+    """Return how often each resample has each of n groups, (B, G)."""
+    drawn = np.random.default_rng(seed).integers(n, size=(n_draws, n)) + n * np.arange(n_draws)[:, None]
+    return np.bincount(drawn.ravel(), minlength=n_draws * n).reshape(n_draws, n).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -466,21 +478,21 @@ class _OfFit:
         return replace(self, annotations=self.annotations.rows(kept), replicates=replicates, n_effective=None)
 
     def beside(
-        self, table: pd.DataFrame, part: _Part, votes: VoteAgreement, figures: Callable[[np.ndarray], np.ndarray]
+        self, table: pd.DataFrame, part: _Part, votes: VoteAgreement, coefficients: Callable[[np.ndarray], np.ndarray]
     ) -> pd.DataFrame:
         """Return the table of a part with the coefficients of even classes, and those that the story expects."""
         posterior = self.posterior[part.tasks][:, part.classes]
         mass = posterior.sum(0)
         kept = mass >= 1  # of a class that hardly any task has, little is known
         even = (posterior[:, kept] / mass[kept]).sum(1) * len(posterior) / max(kept.sum(), 1)
-        table = table.assign(even_classes=pd.Series(figures(even[None])[0], [*BY_VOTES, "cohen_kappa"]))
+        table = table.assign(even_classes=pd.Series(coefficients(even[None]), [*BY_VOTES, "cohen_kappa"]))
         if self.replicates is None:
             return table
         ones, again = np.ones((1, len(posterior))), []
         for label in self.replicates:
             new = self.annotations.replace(label=label).votes()[part.tasks][:, part.classes]
             replicate = VoteAgreement(new, votes.distance, votes.ranks)
-            again.append([float(value[0]) for value in _by_votes(replicate, ones)])
+            again.append(replicate.coefficients(replicate.sums(ones))[0])
         low, high = known_quantiles(np.array(again), [(1 - INTERVAL) / 2, (1 + INTERVAL) / 2])
         columns = {"expected": np.nanmean(again, 0), "expected_low": low, "expected_high": high}
         return table.assign(**{name: pd.Series(values, BY_VOTES) for name, values in columns.items()})
@@ -543,7 +555,7 @@ class _Pairs:
     first: np.ndarray
     second: np.ndarray
     tasks: np.ndarray
-    joint: sparse.csr_matrix
+    joint: sparse.csr_array
     weights: np.ndarray
 
     @classmethod
@@ -566,24 +578,21 @@ class _Pairs:
         column = place[:, None] * k * k + np.arange(k * k)
         row = np.broadcast_to(votes.task[one][:, None], column.shape)
         is_some = joint > 0
-        found = sparse.csr_matrix(
-            (joint[is_some], (row[is_some], column[is_some])), shape=(n_tasks, max(len(keys), 0) * k * k)
-        )
+        found = sparse.csr_array((joint[is_some], (row[is_some], column[is_some])), (n_tasks, len(keys) * k * k))
         return cls(keys // n_workers, keys % n_workers, n_common, found, class_weights(distance))
 
-    @property
-    def width(self) -> int:
-        """The numbers that one resample has."""
-        return max(1, self.joint.shape[1])
+    def sums(self, weights: Any) -> Any:
+        """Return the joint counts over weighted tasks, (B, pairs K K)."""
+        return _by_column(weights @ self.joint)
 
-    def kappas(self, weights: np.ndarray) -> np.ndarray:
-        r"""Return Cohen's weighted kappa of each pair, (B, pairs).
+    def kappas(self, sums: np.ndarray) -> np.ndarray:
+        r"""Return Cohen's weighted kappa of each pair, (B, pairs), of joint counts.
 
         With the joint shares :math:`p_{kl}` of two workers,
         :math:`p_o = \sum w_{kl} p_{kl}` and :math:`p_e = \sum w_{kl} p_{k\cdot} p_{\cdot l}` (Cohen 1968).
         """
         k = len(self.weights)
-        table = np.asarray((self.joint.T @ weights.T).T).reshape(len(weights), len(self.first), k, k)
+        table = sums.reshape(len(sums), len(self.first), k, k)
         first, second = np.einsum("bpkl->bpk", table), np.einsum("bpkl->bpl", table)
         total = np.einsum("bpk->bp", first)
         total = np.where(total > 0, total, np.nan)
@@ -597,29 +606,38 @@ class _Others:
 
     def __init__(self, votes: _Votes, annotations: Annotations, weights: np.ndarray) -> None:
         n_workers, n_tasks, k = annotations.n_workers, annotations.n_tasks, annotations.n_classes
-        total = np.zeros((n_tasks, k))
-        np.add.at(total, votes.task, votes.share)
         n = np.bincount(votes.task, minlength=n_tasks)
+        total = np.stack([np.bincount(votes.task, share, n_tasks) for share in votes.share.T], 1)
         kept = n[votes.task] > 1
         task, worker, own = votes.task[kept], votes.worker[kept], votes.share[kept]
         others = (total[task] - own) / (n[task] - 1)[:, None]
         agree = ((own @ weights) * others).sum(1)
         self.weights, self.n_workers = weights, n_workers
         self.tasks = np.bincount(worker, minlength=n_workers)
-        self.width = n_workers * (2 * k + 2)
         values = np.concatenate([np.ones((len(task), 1)), agree[:, None], own, others], 1)
         row, place = np.nonzero(values)
         column = worker[row] * (2 * k + 2) + place
-        self.sums = sparse.csr_matrix((values[row, place], (task[row], column)), shape=(n_tasks, self.width))
+        self.by_task = sparse.csr_array(
+            (values[row, place], (task[row], column)), shape=(n_tasks, n_workers * (2 * k + 2))
+        )
 
-    def figures(self, weights: np.ndarray) -> np.ndarray:
+    def sums(self, weights: Any) -> Any:
+        """Return the sums over weighted tasks of which a worker's figures are made, (B, J (2 K + 2))."""
+        return _by_column(weights @ self.by_task)
+
+    def figures(self, sums: np.ndarray) -> np.ndarray:
         """Return the workers' agreement with another worker, and the same beyond chance, (B, 2 J)."""
         k = len(self.weights)
-        total = np.asarray(self.sums.T @ weights.T).reshape(self.n_workers, -1, len(weights))
-        n = np.where(total[:, 0] > 0, total[:, 0], np.nan)
-        observed, own, others = total[:, 1] / n, total[:, 2 : 2 + k], total[:, 2 + k :]
-        by_chance = np.einsum("jkb,jkb->jb", self.weights.T @ own, others) / n**2
-        return np.concatenate([observed, beyond_chance(observed, by_chance)]).T
+        n, agree, own, others = np.split(sums.reshape(len(sums), self.n_workers, -1), [1, 2, 2 + k], axis=2)
+        n = np.where(n > 0, n, np.nan)[:, :, 0]
+        observed = agree[:, :, 0] / n
+        by_chance = ((own @ self.weights) * others).sum(2) / n**2
+        return np.concatenate([observed, beyond_chance(observed, by_chance)], 1)
+
+
+def _by_column(sums: Any) -> Any:
+    """Return sums as they are, or, where they are sparse, by column: as resamples of them are made quickest."""
+    return sums.tocsc() if sparse.issparse(sums) else sums
 
 
 def _one_name(key: Any) -> Any:

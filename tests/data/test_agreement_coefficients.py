@@ -90,6 +90,31 @@ def test_intervals_are_those_of_a_bootstrap_by_task_written_out(skewed):
     assert not found.equals(cp.agreement(skewed, draws=400, seed=2).table)
 
 
+def test_intervals_of_many_tasks_are_as_wide_as_those_of_tasks_drawn_one_by_one():
+    workers = {"ability": np.tile([0.2, 0.8], (40, 1)), "prevalence": np.full(2, 0.5)}
+    sizes = {"n_tasks": 5000, "n_workers": 40, "annotations_per_task": 4}
+    many, _ = cp.simulate("one_coin", parameters=workers, seed=0, **sizes)
+    found = cp.agreement(many, draws=1000)
+    n = many.votes()
+    agree = (n * (n - 1)).sum(1) / 12
+    # an end of 1,000 resamples and of 2,000 groups is uncertain by 4 and 2 % of the width
+    width = 2 * 1.645 * agree.std() / np.sqrt(len(agree))
+    assert found.table.loc["observed", "high"] - found.table.loc["observed", "low"] == pytest.approx(width, rel=0.15)
+    share = (n[many.task, many.label] - 1) / 3  # of the others of a task who gave the same
+    by_worker = pd.Series(share).groupby(many.worker).agg(["std", "size"])
+    widths = 2 * 1.645 * by_worker["std"] / np.sqrt(by_worker["size"])
+    assert (found.by_worker["agreement_high"] - found.by_worker["agreement_low"]).mean() == pytest.approx(
+        widths.mean(), rel=0.05
+    )
+
+
+def test_a_worker_without_others_is_in_no_pair():
+    alone = pd.DataFrame({"task": [0, 0, 1, 1], "worker": "ann", "label": [0, 1, 1, 1]})
+    found = cp.agreement(cp.Annotations.from_frame(alone), draws=5)
+    assert found.pairs.empty
+    assert found.table.loc["observed", "estimate"] == 0.5
+
+
 def test_a_rare_class_has_its_own_agreement_by_the_definition(skewed):
     found = cp.agreement(skewed, draws=50).by_class
     n = skewed.votes()

@@ -61,7 +61,7 @@ def next_annotations(
             annotations given, so that the gain is that of the average confusion matrix (of 32 workers spread evenly
             from the worst to the best where there are more).
         repeats: how often the same task may be asked, at the most.
-        most_per_worker: how many annotations each of the `workers` may be asked for.
+        most_per_worker: how many annotations each of the `workers` may be asked for, on all questions together.
 
     Returns:
         In the order of the choice: task, left and right (of comparisons), worker (where `workers` are given),
@@ -97,7 +97,10 @@ def next_annotations(
         if repeats > 1:
             joints.append(joint)
     is_open = _open(source.given, asked)
-    chosen = _choose(np.stack(gains), joints, is_open, n, repeats, most_per_worker, again=asked is None and repeats > 1)
+    pairs = annotations.workers  # of whom each counts with what is asked on all questions
+    who = np.arange(len(gains)) if asked is None else pairs.task[asked] if isinstance(pairs, Units) else asked
+    limits = repeats, most_per_worker
+    chosen = _choose(np.stack(gains), joints, is_open, n, *limits, who, again=asked is None and repeats > 1)
     rows = pd.DataFrame(chosen, columns=["task", "worker", "expected_gain"])
     task = rows["task"].to_numpy(dtype=int)
     found = annotations.tasks.to_columns("task", task)
@@ -122,6 +125,7 @@ def _choose(
     n: int,
     repeats: int,
     most: int | None,
+    who: np.ndarray,
     *,
     again: bool,
 ) -> Iterator[tuple[int, int, float]]:
@@ -136,16 +140,17 @@ def _choose(
         is_open: which pairs may be chosen, ``(W, N)``.
         repeats: how often a task may be chosen.
         most: how often a worker may be, or None.
+        who: the worker of each row of `gains`, several of which may be one's, ``(W,)``.
         again: whether a pair may be chosen again.
     """
     heap = [(-gains[w, i], 0, int(i), int(w)) for w, i in np.argwhere(is_open)]  # gain, after how many choices
     heapq.heapify(heap)
     outcomes: dict[int, np.ndarray] = {}
-    load, times = np.zeros(len(gains), int), np.zeros(gains.shape[1], int)
+    load, times = np.zeros(who.max() + 1, int), np.zeros(gains.shape[1], int)
     found = 0
     while heap and found < n:
         gain, after, i, w = heapq.heappop(heap)
-        if times[i] >= repeats or (most is not None and load[w] >= most):
+        if times[i] >= repeats or (most is not None and load[who[w]] >= most):
             continue
         if after < times[i]:
             fresh = float(information(_with_annotation(outcomes[i], joints[w][i]), given=True))
@@ -154,7 +159,7 @@ def _choose(
         yield i, w, max(-gain, 0.0)
         found += 1
         times[i] += 1
-        load[w] += 1
+        load[who[w]] += 1
         if repeats > 1:
             before = outcomes.get(i, joints[w][i].astype(float).sum(-1)[None])
             outcomes[i] = np.concatenate(np.moveaxis(_with_annotation(before, joints[w][i]), -1, 0))

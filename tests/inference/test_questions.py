@@ -209,6 +209,8 @@ def test_a_worker_by_question_is_asked_about_tasks_of_the_own_question():
     units = set(map(tuple, asked[["task", "question"]].to_numpy().tolist()))
     assert units == set(annotations.tasks) - set(map(tuple, given[["task", "question"]].to_numpy().tolist()))
     assert len(asked) == len(units)
+    limited = cp.next_annotations(fit, 100, workers=["w0", "w1"], most_per_worker=4)
+    assert limited["worker"].value_counts().to_dict() == {"w0": 4}
     one = cp.next_annotations(fit, 100, workers=[("w0", QUESTIONS[0])])
     assert set(one["question"]) == {QUESTIONS[0]}
     for name in QUESTIONS:

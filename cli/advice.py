@@ -13,8 +13,8 @@ _ALONE = r"(?<!--set )(?<![\w(.-])"  # of an argument that is neither translated
 _Rules = tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...]
 _OF_CALLS: _Rules = (
     (
-        r"(another name): table = annotations\.to_frame\(\)",
-        r"\1 in Python: import crowdppl as cp, pandas as pd; table = cp.load_fit('DIR').annotations.to_frame()",
+        r"(another name|compares itself): table = annotations\.to_frame\(\)",
+        r"\1, in Python: import crowdppl as cp, pandas as pd; table = cp.load_fit('DIR').annotations.to_frame()",
     ),
     (r"\bannotations\.of_question\(name\)", "--only-question NAME"),
     (r"\bannotations\.of_question\('([^']*)'\)", lambda found: f"--only-question {shlex.quote(found[1])}"),
@@ -145,6 +145,7 @@ _OF_ARGUMENTS: _Rules = (
         r"; and fit the table, --when 'when'",
         "; table.to_csv('two.csv', index=False); and crowdppl fit two.csv --when when",
     ),
+    (r"; and fit the table$", "; table.to_csv('others.csv', index=False); and crowdppl fit others.csv"),
 )
 
 _MENDS = (r"\b(?:By what is in them:|Did you mean|pass) ((?:--\w+ {0} ?)+)", r"(--missing {0}) leaves")

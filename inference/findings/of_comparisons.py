@@ -3,7 +3,7 @@
 And judges who are compared themselves, and prefer what is their own.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ...data.comparisons import ALONE, FEWEST, PARTS_MEND, parts, told_parts
 from ..fitted.fitted import Fitted
 from ..fitted.item_ranking import item_scores, ranks_items, takes_as_given
 from ..fitted.posterior import Posterior, posterior_of
+from .model_names import same_models, short_name
 from .of_crowd import crowd_of, open_question
 from .register import Labels, Said, check
 
@@ -143,34 +144,26 @@ def prefers_own(of: Labels) -> Iterator[Said]:
     Where the others agree neither on which items are better nor on single tasks more than by chance, nothing tells, and
     nothing is said.
     """
-    annotations = of.annotations
+    annotations = of.annotations.across_questions()
     if annotations.sides is None:
         return
-    items = _by_short_name(annotations.items)
-    own_item = np.array([items.get(_short(name), -1) for name in annotations.workers])
+    own_item = same_models(annotations.workers, annotations.items)
     for worker in np.flatnonzero(own_item >= 0).tolist():
         name, found = annotations.workers[worker], _favour(annotations, worker, own_item)
         if found is None:
             continue
-        n, share, expected, error = found
+        item, (n, share, expected, error) = annotations.items[int(own_item[worker])], found
+        as_item = "" if short_name(name) == short_name(item) else f", {item!r}"
         if n >= FEWEST_OWN and share - expected > max(FAVOUR, ERRORS * error):
             yield Said(
-                f"worker {name!r} is one of the items, and prefers it: of {n:,.0f} comparisons of it {share:.0%} name "
-                f"it the better one, and {expected:.0%} would by what others say, and the worker of other items",
-                f"leave out the rows in which {name!r} compares itself",
-                {"worker": name, "n": n, "share": share, "expected": expected},
+                f"worker {name!r} is one of the items{as_item}, and prefers it: of {n:,.0f} comparisons of it "
+                f"{share:.0%} name it the better one, and {expected:.0%} would by what others say, and the worker of "
+                "other items",
+                "leave out the rows in which it compares itself: table = annotations.to_frame(); table = "
+                f"table[(table['worker'] != {name!r}) | (table[['left', 'right']] != {item!r}).all(axis=1)]; "
+                "and fit the table",
+                {"worker": name, "item": item, "n": n, "share": share, "expected": expected},
             )
-
-
-def _short(name: object) -> str:
-    """A name without who offers it: ``openai/GPT-4o`` is ``gpt-4o``."""
-    return str(name).rpartition("/")[2].strip().casefold()
-
-
-def _by_short_name(items: Iterable[object]) -> dict[str, int]:
-    """The place of each item whose short name no other has."""
-    names = [_short(item) for item in items]
-    return {name: place for place, name in enumerate(names) if names.count(name) == 1}
 
 
 def _favour(annotations: Annotations, worker: int, own_item: np.ndarray) -> tuple[float, float, float, float] | None:

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl.cli.advice import for_the_shell
+from crowdppl.inference.findings.model_names import same_models
 from crowdppl.inference.findings.of_comparisons import LEAD, SPREAD, _by_preferences, prefers_own
 
 
@@ -278,6 +280,45 @@ def test_judges_who_are_more_or_less_accurate_than_others_favour_nothing(accurac
         assert not prefers_own(Crowd(seed, accuracy, is_best=is_best))
     assert not prefers_own(Crowd(0, (0.85, 0.85, 0.8), own=1.0, names=("a", "b", "c")))  # who are no items
     assert not prefers_own(Crowd(0, (0.85, 0.85, 0.8), own=1.0, n=25))  # a judge of few comparisons of its own
+
+
+@pytest.mark.parametrize(
+    ("name", "item"), [("openai/gpt-4o-2024-08-06", "gpt-4o"), ("gpt-4o", "openai:gpt-4o-2024-08-06")]
+)
+def test_a_judge_is_known_by_its_name_but_for_provider_and_snapshot_and_its_rows_are_left_out_as_is_said(name, item):
+    table = Crowd(0, (0.85, 0.85, 0.8), own=1.0, names=(name, "b", "c")).annotations.to_frame()
+    annotations = cp.Annotations.from_comparisons(table.replace({"left": {"v": item}, "right": {"v": item}}))
+    fit = cp.fit("majority_vote", annotations, progress=False)
+    (finding,) = prefers_own(fit)
+    assert (finding.values["worker"], finding.values["item"]) == (name, item)
+    names = {"annotations": annotations}
+    exec(finding.remedy.split("compares itself: ")[1].removesuffix("; and fit the table"), names)
+    others = cp.Annotations.from_comparisons(names["table"])
+    assert others.n_annotations == annotations.n_annotations - finding.values["n"]
+    assert not prefers_own(cp.fit("majority_vote", others, progress=False))
+    command = for_the_shell(finding.remedy, "folder")
+    assert "load_fit('folder').annotations.to_frame()" in command
+    assert command.endswith("table.to_csv('others.csv', index=False); and crowdppl fit others.csv")
+
+
+def test_names_of_models_are_the_same_but_for_provider_and_a_snapshot_of_one():
+    same = {
+        "gpt-4o": ["GPT-4o", "openai/gpt-4o", "openai:chat:gpt-4o", "gpt-4o-2024-11-20", "azure/gpt_4o"],
+        "claude-3-5-sonnet-20240620": ["anthropic.claude-3-5-sonnet-20240620-v1:0", "claude-3-5-sonnet-latest"],
+        "gemini-1.5-pro-002": ["google/gemini-1.5-pro"],
+        "llama3.1:8b": ["ollama/llama3.1:8b"],
+    }
+    for item, names in same.items():
+        assert same_models(names, ["other", item]).tolist() == [1] * len(names), names
+    different = [
+        ("gpt-4-0314", "gpt-4-0613"),
+        ("gpt-4", "gpt-4o"),
+        ("llama3.1:8b", "llama3.1:70b"),
+        ("qwen:7b", "mistral:7b"),
+    ]
+    for name, item in different:
+        assert same_models([name], [item]).tolist() == [-1], name
+    assert same_models(["gpt-4", "gpt-4-0613"], ["gpt-4-0314", "gpt-4-0613"]).tolist() == [-1, 1]  # of two snapshots
 
 
 def test_the_verdict_asks_for_care_where_a_judge_prefers_its_own():

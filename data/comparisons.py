@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .abstentions import abstentions_of
+from .answers import label_in
 from .arrays import connected_parts, read_only
 from .column_names import plain
 from .columns import Column, Where, encode, row_number
@@ -18,7 +19,7 @@ from .frames import as_frame, is_frame, take_column
 from .gold import resolve_gold, table_of_gold
 from .id_text import listing
 from .ids import Ids
-from .input_warnings import spelt_as, tell_alike_names
+from .input_warnings import spelt_as, tell_alike_names, tidied_names
 from .kinds import SIDES, DrawnSides, Pairwise, encode_labels, is_fraction, sorted_labels
 from .long import LongColumns, Missing, before, long_fields, rows_kept, wide_answers, without_blanks
 from .questions import Units, tasks_of
@@ -64,7 +65,7 @@ SIGNS: dict[str, int] = {
 TIED = "[[C]]"
 """The tie of judges who are asked for [[A]], [[B]] or [[C]], as in MT-bench."""
 
-OPTIONS = ("classes", "workers", "gold", "features", "worker_features", "item_features", "repeats", "missing")
+OPTIONS = ("classes", "workers", "gold", "features", "worker_features", "item_features", "repeats", "missing", "tidy")
 """Those of `Annotations.from_frame` that comparisons take, beside columns and abstentions."""
 
 TASK, PROMPT, ITEM = "task", "prompt", "item"
@@ -175,15 +176,20 @@ def comparison_fields(
     where = before(kept, where)
     if len(kept) < len(frame):
         frame = as_frame(frame.to_pandas().iloc[kept].reset_index(drop=True))
+    if truth_value("tidy", options.pop("tidy", False), error=AnnotationError):
+        others = {columns.worker: True, task: False, prompt: False}
+        words = Words((left, right), meaning), abstentions_of(abstain)
+        frame = as_frame(_tidied(frame.to_pandas(), (left, right), label, others, *words))
     shown = _encoded(frame, left, "left", where), _encoded(frame, right, "right", where)
     of_items, of_prompts = options.pop("item_features", None), None
-    others = () if of_items is None else _named(of_items, ITEM, "item_features")
+    featured = () if of_items is None else _named(of_items, ITEM, "item_features")
     if prompt is not None and (of_prompts := options.pop("features", None)) is not None:
         _named(of_prompts, prompt, "features", "prompt")
-    items = Ids(sorted_labels(Ids(dict.fromkeys([*shown[0].ids, *shown[1].ids, *others]), what="items")), what="items")
+    items = Ids(
+        sorted_labels(Ids(dict.fromkeys([*shown[0].ids, *shown[1].ids, *featured]), what="items")), what="items"
+    )
     if tell:
-        one_way = f"write each in one way, such as table[{left!r}].str.strip().str.lower(), and {right!r} too"
-        tell_alike_names("items", items, case=True, mend=one_way)
+        tell_alike_names("items", items, case=True)
     sides = np.column_stack([column.aligned(items, "items").codes for column in shown])
     if (alike := np.flatnonzero(sides[:, 0] == sides[:, 1])).size:
         row = int(alike[0])
@@ -261,6 +267,45 @@ def comparison_fields(
     elif tell and (apart := told_parts(at_task, items)):
         warn(f"{apart}; {PARTS_MEND}")
     return fields | {"sides": read_only(at_task), "items": items, "preferences": bool(preferences)}
+
+
+def _tidied(
+    table: pd.DataFrame,
+    sides: tuple[str, str],
+    label: str,
+    names: Mapping[str | None, bool],
+    words: "Words",
+    silent: Iterable[Any],
+) -> pd.DataFrame:
+    """Return a table of which items, workers and prompts that differ by slips alone are one, as for `from_frame`.
+
+    Of a label with more around it, such as "My verdict: [[A]]", it has what is said.
+
+    Args:
+        table: of comparisons, without missing names.
+        sides: the columns of items.
+        label: that of labels.
+        names: by column, or None for none, of other names whether they may differ by case.
+        words: what labels mean.
+        silent: the labels that are no class.
+    """
+    both = encode(pd.concat([table[side] for side in sides], ignore_index=True), "items")
+    tidy = tidied_names(both, case=True)
+    of_rows = np.array([*tidy.ids, None], dtype=object)[tidy.codes].reshape(2, -1)
+    found: dict[str, Any] = dict(zip(sides, of_rows, strict=True))
+    for name, case in names.items():
+        if name is not None:
+            column = tidied_names(encode(table[name], name), case=case)
+            found[name] = np.array([*column.ids, None], dtype=object)[column.codes]
+    items = {both.ids[int(old)]: tidy.ids[int(new)] for old, new in zip(both.codes, tidy.codes, strict=True)}
+    known = {*items, *silent}
+
+    def said(value: Any) -> Any:
+        if value in known or words.side(value) is not None or (inner := label_in(str(value))) is None:
+            return items.get(value, value)
+        return f"[[{inner}]]" if f"[[{inner}]]" in str(value) else inner
+
+    return table.assign(**found, **{label: table[label].map(said, na_action="ignore")})
 
 
 def _gold_of_pairs(
@@ -603,6 +648,8 @@ def _neither(column: Column, row: int, words: Words, items: Sequence[Any]) -> An
             f"{name!r}: {side!r}" for name, side in zip(sorted(asked, key=_text), ("right", "left"), strict=False)
         )
         mend = f"say what stands for which side, such as meaning={{{given}}}"
+    elif (said := label_in(str(value))) is not None and (words.side(said) is not None or said in items):
+        mend = f"tidy=True takes the label that is said in each, here {said!r}"
     elif _is_fraction(value):
         mend = (
             "a comparison has one of three outcomes: round numbers from 1 to 2 that say how far the second item is "

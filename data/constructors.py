@@ -205,7 +205,8 @@ class Constructors:
                 helpful" and "safer": a pair is a task of its own by each; or several columns, one for each question,
                 with labels in the place of `label`. Scores of items are by one question
                 (:meth:`.Annotations.of_question`).
-            **options: when, classes, workers, gold, features, worker_features, repeats and missing as for `from_frame`.
+            **options: when, classes, workers, gold, features, worker_features, repeats, tidy and missing as for
+                `from_frame`; ``tidy=True`` also makes items of different case or blanks one.
                 Gold labels are the better item, or "left", "right" or "tie" as the task's `pairs` have it.
                 ``item_features`` are features of the items, of which scores may follow (:class:`.BradleyTerry`): a
                 mapping item -> vector, or a table indexed by item, or with the column "item", and numbers in all

@@ -143,6 +143,27 @@ def test_a_side_that_is_said_to_be_better_is_that_side(words):
     assert Annotations.from_comparisons(rows).votes().tolist() == [[1, 1, 0], [0, 0, 1], [0, 1, 0]]
 
 
+def test_names_and_labels_that_differ_by_slips_alone_are_one_where_it_is_asked():
+    rows = [
+        ("p", "GPT", "claude", "Ann", "My verdict: [[A]]"),
+        ("p ", "claude ", "gpt", "ann", "B"),
+        ("q", "gpt", "claude", "ann", "Both are fine. [[C]]"),
+    ]
+    slips = pd.DataFrame(rows, columns=["prompt", "left", "right", "worker", "label"])
+    with (
+        pytest.warns(AnnotationWarning, match=r"'GPT' and 'gpt'.*tidy=True makes one"),
+        pytest.raises(AnnotationError, match=r"row 0: 'My verdict.*tidy=True takes the label .* here 'A'"),
+    ):
+        Annotations.from_comparisons(slips)
+    clean = Annotations.from_comparisons(slips, tidy=True)
+    assert (list(clean.items), list(clean.workers)) == (["claude", "gpt"], ["ann"])
+    assert list(clean.tasks) == [("p", "claude", "gpt"), ("q", "claude", "gpt")]
+    assert clean.votes().tolist() == [[2, 0, 0], [0, 0, 1]]
+    by_name = slips.assign(label=["gpt", "GPT", "tie"])
+    assert Annotations.from_comparisons(by_name, tidy=True).votes().tolist() == clean.votes().tolist()
+    assert cp.read(slips, tidy=True, tell=False).tasks == clean.tasks
+
+
 def test_a_graph_in_parts_is_warned_of_with_its_parts():
     frame = pd.concat([ROWS, pd.DataFrame([("u", "v", "ann", "left")], columns=ROWS.columns)])
     with pytest.warns(AnnotationWarning, match=r"2 parts.*'u', 'v'; 'x', 'y', 'z'\).*only within"):
@@ -555,7 +576,7 @@ def test_battles_by_criterion_of_one_judge_each_are_preferences_by_themselves():
 @pytest.mark.parametrize("slip", ["x ", "X"])
 def test_items_that_differ_by_blanks_or_case_are_told_with_the_mend(slip):
     rows = ROWS.assign(left=[slip, *ROWS["left"][1:]])
-    with pytest.warns(AnnotationWarning, match=r"items: names differ.*'left'.*strip\(\).*'right'"):
+    with pytest.warns(AnnotationWarning, match=r"items: names differ.*tidy=True"):
         assert len(Annotations.from_comparisons(rows).items) == 4
 
 

@@ -7,7 +7,7 @@ counted by sparse products, so that thousands of workers need no dense matrix.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -112,16 +112,21 @@ def _step_name(step: int, cases: list[tuple[int, int]]) -> str:
 
 
 def _agreement(annotations: Annotations) -> Measure:
-    """Count, for each pair of workers, the agreements on tasks that both annotated."""
-    first, second, size = pairs_of_workers(annotations)
+    """Count, for each pair of workers, the agreements on tasks that both annotated.
+
+    A repeated annotation is compared with each of the other worker's annotations to the task. Of as many pairs of
+    annotations as fit into memory each is looked at; of more the sums are sparse products.
+    """
+    by_task = np.bincount(np.asarray(annotations.task), minlength=annotations.n_tasks)
+    is_little = (by_task * (by_task - 1) // 2).sum() <= CELLS
+    first, second, size, counter = (_pairs_by_row if is_little else _pairs_by_product)(annotations)
     if not len(size):
         raise AnnotationError("agreement: no two workers annotated the same task, so there is nothing to compare")
     shown = _largest(size, MAX_UNITS)
-    first, second = first[shown], second[shown]
     workers = annotations.workers
-    pairs = [workers.to_index("worker")[first], workers.to_index("other")[second]]
+    pairs = [workers.to_index("worker")[first[shown]], workers.to_index("other")[second[shown]]]
     units = pd.MultiIndex.from_arrays(pairs, names=["worker", "other"])
-    return Measure(agreement_counter(annotations, first, second), units, size[shown], len(size) - len(shown))
+    return Measure(counter(shown), units, size[shown], len(size) - len(shown))
 
 
 def _majority(annotations: Annotations) -> Measure:
@@ -196,64 +201,77 @@ def _largest(size: np.ndarray, limit: int) -> np.ndarray:
     return np.sort(order[size[order] > 0])
 
 
-def pairs_of_workers(annotations: Annotations) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Both workers of each pair who share tasks, and the number of pairs of annotations that they share: ``(P,)`` each.
-
-    A repeated annotation is compared with each of the other worker's annotations to the task.
-    """
-    worker, task = np.asarray(annotations.worker), np.asarray(annotations.task, np.int64)
-    one = np.ones(len(task), dtype=np.float32)
-    annotated = csr_array((one, (worker, task)), shape=(annotations.n_workers, annotations.n_tasks))
-    shared = triu(annotated @ annotated.T, k=1, format="coo")
-    first, second = shared.coords
-    order = np.lexsort((second, first))
-    return first[order], second[order], shared.data[order].astype(np.int64)
-
-
-def agreement_counter(
-    annotations: Annotations, first: np.ndarray, second: np.ndarray
-) -> Callable[[np.ndarray], np.ndarray]:
-    r"""A function of annotations ``(A,)`` that counts in how many pairs of annotations two workers agree, ``(P,)``.
-
-    With :math:`b_{jil} = 1` where worker j gave annotation l, a class, to task i, a pair agrees
-    :math:`\sum_{il} b_{jil} b_{j'il}` times. Of as many pairs of annotations as fit into memory each is looked at; of
-    more the sums are sparse products.
+class _Pairs(NamedTuple):
+    """Pairs of workers who share tasks, ``(P,)`` each, in the order of the workers.
 
     Args:
-        annotations: the design, whose rows are sorted by task.
-        first: the worker of each pair who comes first, ``(P,)``.
+        first: the worker who comes first.
         second: the other.
+        size: the number of pairs of annotations that they share.
+        counter: gives, for the pairs at some positions, a function of annotations ``(A,)`` that counts in how many of
+            these pairs of annotations two workers agree. Two abstentions are no agreement.
     """
-    worker, task = np.asarray(annotations.worker, np.int64), np.asarray(annotations.task, np.int64)
-    n_workers, n_tasks, n_classes = annotations.n_workers, annotations.n_tasks, annotations.n_classes
-    by_task = np.bincount(task, minlength=n_tasks)
-    if (by_task * (by_task - 1) // 2).sum() <= CELLS:
-        apart = [np.flatnonzero(task[n:] == task[:-n]) for n in range(1, int(by_task.max(initial=0)))]
-        one = np.concatenate([np.zeros(0, np.int64), *apart])
-        other = np.concatenate([np.zeros(0, np.int64), *(rows + n for n, rows in enumerate(apart, 1))])
-        own = np.minimum(worker[one], worker[other]) * n_workers + np.maximum(worker[one], worker[other])
-        wanted = first.astype(np.int64) * n_workers + second
-        order = np.argsort(wanted)
-        at = np.minimum(np.searchsorted(wanted, own, sorter=order), len(wanted) - 1)
-        kept = wanted[order[at]] == own
-        one, other, pair = one[kept], other[kept], order[at[kept]]
+
+    first: np.ndarray
+    second: np.ndarray
+    size: np.ndarray
+    counter: Callable[[np.ndarray], Callable[[np.ndarray], np.ndarray]]
+
+
+def _pairs_by_row(annotations: Annotations) -> _Pairs:
+    """The pairs of workers, by looking at each pair of annotations to a task; rows are sorted by task."""
+    worker, task = np.asarray(annotations.worker, np.int64), np.asarray(annotations.task)
+    n_workers, n_classes = annotations.n_workers, annotations.n_classes
+    most = int(np.bincount(task).max(initial=0))
+    apart = [np.flatnonzero(task[n:] == task[:-n]) for n in range(1, most)]
+    one = np.concatenate([np.zeros(0, np.int64), *apart])
+    other = np.concatenate([np.zeros(0, np.int64), *(rows + n for n, rows in enumerate(apart, 1))])
+    is_of_two = worker[one] != worker[other]
+    one, other = one[is_of_two], other[is_of_two]
+    key = np.minimum(worker[one], worker[other]) * n_workers + np.maximum(worker[one], worker[other])
+    keys, pair, size = np.unique(key, return_inverse=True, return_counts=True)
+
+    def counter(shown: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        place = np.full(len(keys), -1)
+        place[shown] = np.arange(len(shown))
+        is_shown = place[pair] >= 0
+        a, b, at = one[is_shown], other[is_shown], place[pair[is_shown]]
 
         def look(label: np.ndarray) -> np.ndarray:
-            agree = (label[one] == label[other]) & (label[one] < n_classes)  # two abstentions are no agreement
-            return np.bincount(pair[agree], minlength=len(wanted)).astype(np.float32)
+            agree = (label[a] == label[b]) & (label[a] < n_classes)
+            return np.bincount(at[agree], minlength=len(shown)).astype(np.float32)
 
         return look
+
+    return _Pairs(keys // n_workers, keys % n_workers, size, counter)
+
+
+def _pairs_by_product(annotations: Annotations) -> _Pairs:
+    r"""The pairs of workers, by sparse products.
+
+    With :math:`b_{jil} = 1` where worker j gave annotation l, a class, to task i, a pair agrees
+    :math:`\sum_{il} b_{jil} b_{j'il}` times.
+    """
+    worker, task = np.asarray(annotations.worker), np.asarray(annotations.task, np.int64)
+    n_workers, n_tasks, n_classes = annotations.n_workers, annotations.n_tasks, annotations.n_classes
     ones = np.ones(len(task), dtype=np.float32)
+    annotated = csr_array((ones, (worker, task)), shape=(n_workers, n_tasks))
+    shared = triu(annotated @ annotated.T, k=1, format="coo")
+    order = np.lexsort(shared.coords[::-1])
+    first, second = (of_pair[order] for of_pair in shared.coords)
 
-    def multiply(label: np.ndarray) -> np.ndarray:
-        given = label < n_classes
-        cells = (worker[given], (task * n_classes + label)[given])
-        gave = csr_array((ones[given], cells), shape=(n_workers, n_tasks * n_classes))
-        agreed = gave @ gave.T
-        agreed.sort_indices()
-        return np.asarray(agreed[first, second]).ravel()
+    def counter(shown: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        def multiply(label: np.ndarray) -> np.ndarray:
+            given = label < n_classes
+            cells = (worker[given], (task * n_classes + label)[given])
+            gave = csr_array((ones[given], cells), shape=(n_workers, n_tasks * n_classes))
+            agreed = gave @ gave.T
+            agreed.sort_indices()
+            return np.asarray(agreed[first[shown], second[shown]]).ravel()
 
-    return multiply
+        return multiply
+
+    return _Pairs(first, second, shared.data[order].astype(np.int64), counter)
 
 
 def majority_counter(annotations: Annotations) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:

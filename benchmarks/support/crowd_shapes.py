@@ -249,6 +249,13 @@ def followed(share: float) -> Callable[[np.random.Generator], cp.Annotations]:
     return made
 
 
+def in_doubt(rng: np.random.Generator) -> cp.Annotations:
+    """300 tasks × 5, 20 workers, four classes; of 40 % of the tasks 60 % of the annotations are of the first class."""
+    truth, label, given = drawn(rng, accuracies(rng, 20, 0.85, 0.05), n_tasks=300, n_classes=4)
+    doubt = (rng.random((300, 1)) < 0.4) & (rng.random(label.shape) < 0.6)
+    return crowd(truth, np.where(doubt, 0, label), given, 4)
+
+
 def majority_copied(rng: np.random.Generator) -> cp.Annotations:
     """300 tasks × 7, 20 workers, three classes; eight give what most of the others gave to the task."""
     truth, label, given = drawn(rng, accuracies(rng, 20, 0.65), n_tasks=300, per_task=7)
@@ -301,6 +308,7 @@ UNTRUSTWORTHY: dict[str, Callable[[np.random.Generator], cp.Annotations]] = {
     "lazy": lazy,
     "two difficulties": two_difficulties,
     "misleading tasks": misleading,
+    "one class in doubt": in_doubt,
     "first label followed 60%": followed(0.6),
     "majority copied": majority_copied,
     "class added half way": added_class,

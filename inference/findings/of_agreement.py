@@ -120,9 +120,9 @@ def err_together(of: Labels) -> Iterator[Said]:
     Labels that follow most workers where these are misled leave little of it to see. Where it may be, Dawid and
     Skene's story is fitted with shared errors, too: a higher log-posterior tells tasks that mislead most workers.
     The labels of such a story are surer than they are right: each worker who makes the common error counts as another
-    witness. A story with parameters of each task, shared errors or difficulties has an account of it, and is not asked;
-    ``"auto"`` allows for it, and has a note where a story with such an account has most of the weight and the plain one
-    says it, since annotations hardly tell how much there is. How often it is said of healthy crowds, of tasks of two
+    witness. A story with parameters of each task, shared errors or difficulties has an account of it, and is not asked.
+    Of ``"auto"`` it is said where its plain story says it, as a note where stories with such an account have most of
+    the weight, since annotations hardly tell how much there is. How often it is said of healthy crowds, of tasks of two
     difficulties and of open crowds is in ``benchmarks/findings.py``. Its threshold was chosen with the accuracy and
     confidence of open crowds in view, and not with each left out.
     """
@@ -167,21 +167,28 @@ def err_together(of: Labels) -> Iterator[Said]:
 
 
 def _allowed_for(of: Posterior) -> Iterator[Said]:
-    """A note of an average that allows for errors in common, whose extent no annotation tells.
+    """What is said of an average where a story of its that takes workers for independent says that they are not.
 
-    It is what its story says that takes workers for independent, where one that does not has most of the weight.
+    It is a note where stories that allow for it have most of the weight, whose extent no annotation tells.
     """
     aware = sum(of.weights[name] for name, one in of.members.items() if not _takes_for_independent(one))
     plain = [one for one in of.members.values() if one.story == "dawid_skene" and _takes_for_independent(one)]
-    if aware > PROBABLE and (said := [*err_together(plain[0])] if plain else []):
-        yield Said(
-            f"workers err together on some tasks, for which these labels allow as far as annotations tell: by "
-            f"Dawid and Skene's story they would be {said[0].values['confidence']:.2f} sure in the mean, and here they "
-            f"are {float(of.posterior.max(1).mean()):.2f}",
-            "gold labels of some tasks tell how often they are right: cp.estimate(fit, gold)",
-            said[0].values,
-            severity="note",
-        )
+    if not plain or not (said := [*err_together(plain[0])]):
+        return
+    here = f"{float(of.posterior.max(1).mean()):.2f}"
+    allows = (
+        f"for which these labels allow as far as annotations tell: by Dawid and Skene's story they would be "
+        f"{said[0].values['confidence']:.2f} sure in the mean, and here they are {here}"
+        if aware > PROBABLE
+        else f"for which these labels hardly allow: the stories that do have a weight of {aware:.2f}. The labels, "
+        f"{here} sure in the mean, are right less often"
+    )
+    yield Said(
+        f"workers err together on some tasks, {allows}",
+        "gold labels of some tasks tell how often they are right: cp.estimate(fit, gold)",
+        said[0].values,
+        severity="note" if aware > PROBABLE else "warning",
+    )
 
 
 def _together_by_certain_labels(of: Labels) -> bool:

@@ -367,6 +367,21 @@ def test_an_average_that_allows_for_errors_in_common_says_that_there_are_some():
     assert fit.verdict.trust == "with care"
 
 
+@pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
+def test_an_average_whose_weights_are_those_of_stories_of_independent_workers_warns_of_errors_in_common():
+    found = []
+    for seed in range(4):
+        annotations = drawn("one class in doubt", seed)
+        fit = cp.fit("auto", annotations.without_gold(), progress=False)
+        for one in findings_of(fit, "err_together"):
+            found.append(one)
+            assert "for which these labels hardly allow" in one.text
+            assert (fit.posterior.argmax(1) == np.asarray(annotations.gold)).mean() < fit.posterior.max(1).mean() - 0.08
+            assert fit.verdict.trust == "with care"
+    assert len(found) >= 3
+    assert all(one.severity == "warning" for one in found)
+
+
 def test_tasks_that_mislead_most_workers_are_said_where_shared_errors_explain_the_annotations_better():
     found = []
     for seed in range(4):

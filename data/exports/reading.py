@@ -681,7 +681,7 @@ def _has_labels_of(question: str, table: Table, asked: Asked) -> bool:
     """Return whether a column has a question's labels: no other is named so, and no worker has a task twice."""
     made = table.frame.drop(columns=question).assign(label=table.frame[question])
     taken: list[str | None] = [name for name in asked.roles.values() if name not in (INFER, None)]
-    taken += ["label", judged_column(made, {role: name for role, name in asked.roles.items() if name != INFER})]
+    taken += [judged_column(made, {role: name for role, name in asked.roles.items() if name != INFER})]
     names = [name for name in table.frame.columns if name not in (question, *taken)]
     if asked.label != INFER or any(is_name_of(str(name), "label") for name in names):
         return False

@@ -122,3 +122,12 @@ def test_a_table_without_questions_has_none_to_ask_for(tmp_path):
     table = long_table().query("question == 'safety'").drop(columns="question")
     with pytest.raises(AnnotationError, match=r"question='safety' has no meaning; name the column .* label="):
         cp.read(table, question="safety")
+
+
+def test_a_column_of_questions_is_one_beside_labels_also_where_a_worker_has_one_row_for_a_task():
+    rows = [(1, "a", "style", 3), (1, "b", "tone", 4), (2, "a", "tone", 3), (2, "b", "style", 5)]
+    table = pd.DataFrame(rows, columns=["task", "worker", "question", "label"])
+    for read in (table, table.rename(columns={"question": "which", "label": "rating"})):
+        found = cp.read(read, question=read.columns[2], ordered=True, tell=False)
+        assert list(found.questions) == ["style", "tone"]
+        assert list(found.classes) == [3, 4, 5]

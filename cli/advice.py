@@ -11,6 +11,13 @@ _OPTIONS = "draws|warmup|epochs|max_iterations|learning_rate|target_accept|max_t
 NAME = r"(?<=')[^',][^']*(?=')|(?<=\")[^\",][^\"]*(?=\")"  # in a list as Python writes it
 _ALONE = r"(?<!--set )(?<![\w(.-])"  # of an argument that is neither translated nor one of a call
 _Rules = tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...]
+
+
+def _listed(names: str) -> str:
+    """Names in a list as Python writes it, as an option takes them."""
+    return shlex.quote(re.sub(r"(['\"])([^',\"]*)\1", r"\2", names).replace(", ", ","))
+
+
 _OF_CALLS: _Rules = (
     (
         r"(another name|compares itself): table = annotations\.to_frame\(\)",
@@ -69,7 +76,9 @@ _OF_ARGUMENTS: _Rules = (
     (r"\bthe same call with checkpoint=('[^']*'), resume=True", r"the same command with --checkpoint \1 --resume"),
     (rf"\b({_FLAGS})=True\b", r"--\1"),
     (rf"\b({_FLAGS})=False\b", r"--no-\1"),
-    (rf"\b({_COLUMNS}|encoding)=(?=[\s,;.]|$)", r"--\1"),
+    (rf"\b({_COLUMNS}|{_OF_FILES}|{_FLAGS}|abstain|meaning|merge)=(?=[\s,;.]|$)", r"--\1"),
+    (r"\bmeaning: (?=no row|\S+ means)", "--meaning: "),
+    (r" \(options are [\w, ]+\)", ""),
     (r"\bin ordered=\[\.\.\.\]", "in --classes A,B,C beside --ordered"),
     (
         r"\bordered=\[('[^]]*)\]",
@@ -80,7 +89,13 @@ _OF_ARGUMENTS: _Rules = (
         lambda found: f"--classes {shlex.quote('<'.join(found[1].split(', ')))}",
     ),
     (r"\b(add it to|or leave) (?:classes|ordered)\b(?! cannot)", r"\1 --classes"),
-    (r"\btruth_classes=(?!\[)", "--truth-classes"),
+    (r"\btruth_classes=\[(?:\.\.\.|…)\]", "--truth-classes A,B"),
+    (r"\btruth_classes=\[([^]]*)\]", lambda found: f"--truth-classes {_listed(found[1])}"),
+    (r"\btruth_classes=", "--truth-classes"),
+    (
+        r"\bor the verdicts that the levels are by annotations\.verdicts\(\)",
+        "by --story, or leave --truth-classes out",
+    ),
     (
         r"\bclasses=\{question: \[\.\.\.\]\} and ordered=\{question: True\} say it otherwise",
         "--classes QUESTION=A,B,C and --classes 'QUESTION=A<B<C', in an order, say it otherwise",
@@ -99,6 +114,7 @@ _OF_ARGUMENTS: _Rules = (
         lambda found: f"--classes {shlex.quote(f'{found[1]}=' + '<'.join(found[2].split(', ')))}",
     ),
     (r"\bclasses=\[(?:\.\.\.|…)\]", "--classes A,B,C"),
+    (r"\bis not in classes=\[([^]]*)\](?=.*; add it to)", lambda found: f"is not in --classes {_listed(found[1])}"),
     (
         r"round them \(\.round\(\)\), bin them \(pd\.cut, pd\.qcut\) or rank them",
         "write a file with them rounded, or as a few named grades, such as low, mid and high",

@@ -88,7 +88,7 @@ def fit(
             "errors that workers share, or groups of workers where none is named, and averages its labels with the "
             "votes.",
             "NAME",
-            default="dawid_skene, and auto of preferences",
+            default="dawid_skene, and auto of preferences and with --truth-classes",
             rich_help_panel=options.FIT,
         ),
     ] = None,

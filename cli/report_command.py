@@ -29,7 +29,7 @@ def report(
             "Story, that is a model of how workers annotate (see crowdppl stories). Where several are given, they are "
             "compared on held-out annotations and their labels averaged; auto is as for crowdppl fit.",
             "NAME",
-            default="dawid_skene, and auto of preferences",
+            default="dawid_skene, and auto of preferences and with --truth-classes",
             rich_help_panel=options.FIT,
         ),
     ] = None,

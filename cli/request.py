@@ -95,7 +95,8 @@ class Request:
     def default_story(self, annotations: Any = None) -> str:
         """Return the story where none is named: of annotations, or before they are read."""
         of_preferences = getattr(annotations, "preferences", self.preferences)
-        return "auto" if of_preferences else "dawid_skene"
+        of_levels = getattr(annotations, "scored", self.truth_classes is not None)
+        return "auto" if of_preferences or of_levels else "dawid_skene"
 
     @property
     def named_columns(self) -> dict[str, str]:

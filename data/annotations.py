@@ -407,7 +407,9 @@ class Annotations(Constructors):
         if self._are_positions(gold):
             return self.replace(gold=read_only(gold.astype(np.int32)))
         pairs = None if self.sides is None else (np.asarray(self.sides), self.items)
-        found = resolve_gold(gold, self.tasks, self.classes, abstentions=self.abstentions, pairs=pairs, kind=self.kind)
+        option = "truth_classes" if self.scored else "classes"
+        about: dict[str, Any] = {"abstentions": self.abstentions, "pairs": pairs, "kind": self.kind, "option": option}
+        found = resolve_gold(gold, self.tasks, self.classes, **about)
         return self.replace(gold=read_only(found))
 
     def _are_positions(self, gold: Any) -> bool:

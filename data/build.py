@@ -216,6 +216,7 @@ def build(
             text_format=gold_format,
             abstentions=Ids() if truth_classes is not None else abstentions,
             kind=kind,
+            option="classes" if truth_classes is None else "truth_classes",
         )
     if features is not None:
         about: dict[str, Any] = {"column": names[0], "ordered": ordered_tasks}

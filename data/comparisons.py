@@ -138,7 +138,9 @@ def comparison_fields(
     `tell` is whether to warn of what the table lacks, as of one that is to be added to others it may.
     """
     if other := sorted(options.keys() - set(OPTIONS)):
-        raise AnnotationError(f"{other[0]}= cannot be used of comparisons; options are {', '.join(OPTIONS)}")
+        raise AnnotationError(
+            f"{other[0]}= cannot be used of comparisons; leave it out (options are {', '.join(OPTIONS)})"
+        )
     frame = as_frame(table)
     where: Where = row_number
     left, right, label, task, prompt, question = (

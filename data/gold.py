@@ -53,6 +53,7 @@ def resolve_gold(
     abstentions: Ids = NO_ABSTENTIONS,
     pairs: tuple[np.ndarray, Ids] | None = None,
     kind: Kind = NOMINAL,
+    option: str = "classes",
 ) -> np.ndarray:
     """Return the gold label of each task as a class index, shape (N,) int32; −1 where it is unknown.
 
@@ -73,6 +74,7 @@ def resolve_gold(
         pairs: of comparisons the two items of each task, (N, 2), as positions in all items, and these: a label may
             then be the item that is better.
         kind: of the labels, which says where questions have classes of their own.
+        option: that lists the classes.
 
     Raises:
         AnnotationError: a task or class is unknown, a class is none of its question, a label is an abstention, a task
@@ -106,7 +108,7 @@ def resolve_gold(
         raise AnnotationError(
             f"gold, {named.where(row)}: label {value!r} of task {named.ids[int(named.codes[row])]!r} is "
             f"none of the classes{type_hint(value, classes)}, which are {', '.join(map(repr, classes))}; correct "
-            f"it, or read the annotations anew with classes=[...] that include it{_of_ratings(value, classes, kind)}"
+            f"it, or read the annotations anew with {option}=[...] that include it{_of_ratings(value, classes, kind)}"
         )
     index, value_of = position[named.codes[rows]], class_of[given.codes]
     resolved = np.full(len(tasks), -1, np.int32)

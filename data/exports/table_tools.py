@@ -390,9 +390,11 @@ def comparison_roles(table: pd.DataFrame, what: str, asked: Asked) -> Comparison
     about["meaning"] = asked.meaning
     if asked.comparisons or asked.meaning or asked.preferences:
         return needed_comparison_columns(table, what, **about)
-    if any(getattr(asked, name) is not None for name in OTHERS) or asked.options.get("ordered") is not None:
+    if any(getattr(asked, name) is not None for name in OTHERS):
         return None
-    return find_comparison_columns(table, **about)
+    found = find_comparison_columns(table, **about)
+    has_tasks = found is not None and (found.task or found.prompt) is not None
+    return None if has_tasks and asked.options.get("ordered") is not None else found
 
 
 def compared_annotations(

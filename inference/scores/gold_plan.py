@@ -74,9 +74,10 @@ class GoldNeeded:
         if self.by_question is not None:
             drawn = f"drawn at random from {self.n_tasks:,} pairs of a task and a question, which pools all questions,"
         return (
-            f"{count_text(self.n_gold, 'gold label')} {drawn} make "
+            f"{count_text(self.n_gold, 'gold label')} {drawn} {'makes' if self.n_gold == 1 else 'make'} "
             f"{self.interval:.0%} intervals at most {self.width:g} wide ({', '.join(parts)}{many}), by {source}. "
-            f"{self.at_most:,} are enough whatever the labels are worth.{self._of_questions()}"
+            f"{self.at_most:,} {'is' if self.at_most == 1 else 'are'} enough whatever the labels are worth."
+            f"{self._of_questions()}"
         )
 
     def _of_questions(self) -> str:

@@ -24,6 +24,18 @@ from crowdppl.data.kinds import fraction_text
         ("given for both task= and label=; name", "given for both --task and --label; name"),
         ("pass repeats='keep' to use", "pass --repeats 'keep' to use"),
         ("list all in classes=[...]", "list all in --classes A,B,C"),
+        ("anew with truth_classes=[...] that", "anew with --truth-classes A,B that"),
+        ("truth_classes=['very no', 1]: from 2 to 3", "--truth-classes 'very no,1': from 2 to 3"),
+        ("abstain= and truth_classes= do not go together", "--abstain and --truth-classes do not go together"),
+        ("8 is not in classes=[1, 2, 3]; add it to classes", "8 is not in --classes 1,2,3; add it to --classes"),
+        (
+            "merge= cannot be used; leave it out (options are gold, item_features)",
+            "--merge cannot be used; leave it out",
+        ),
+        (
+            "c.csv: meaning: no row has; leave out of meaning= what",
+            "c.csv: --meaning: no row has; leave out of --meaning what",
+        ),
         ("list its classes: classes={'is safe': [...]}", "list its classes: --classes 'is safe=A,B,C'"),
         ("classes['safe']=[0] must list", "--classes safe=0 must list"),
         ("ordered={'q': [1, 2, 3]} says so, and ordered={'q': False}", "--classes 'q=1<2<3' says so, and --no-ordered"),

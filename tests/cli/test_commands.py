@@ -21,6 +21,8 @@ import crowdppl as cp
 from crowdppl.benchmarks.support.crowd_shapes import copies
 from crowdppl.cli import commands as cli
 from crowdppl.cli import demo
+from crowdppl.cli.arguments import read_annotations
+from crowdppl.cli.request import Request
 from crowdppl.inference.storage import folder as storage
 from crowdppl.inference.storage.arviz_groups import group
 
@@ -279,7 +281,7 @@ def bad_inputs():
         "binary": ("\0\1\2", [], ["crowd.csv is no text file"]),
         "missing": (ok + "3,,x\n", [], ["column 'worker'", "missing in row 4 (line 6 of crowd.csv)"]),
         "one class": (ok.replace("x", "y"), [], ["'y'", "list all in --classes A,B,C"]),
-        "other class": (ok, ["--classes", "x,z"], ["'y' is not in classes"]),
+        "other class": (ok, ["--classes", "x,z"], ["'y' is not in --classes x,z"]),
         "story": (ok, ["--story", "dawid_skeen"], ["unknown story 'dawid_skeen'", "did you mean 'dawid_skene'?"]),
         "method": (ok, ["--method", "nutz"], ["unknown method 'nutz'", "did you mean 'nuts'?"]),
         "option": (ok, ["--set", "diagnal=2"], ["unknown option 'diagnal'", "did you mean 'diagonal'?"]),
@@ -817,3 +819,42 @@ def test_the_advice_on_labels_by_criterion_in_cells_can_be_pasted(tmp_path):
         assert crowdppl(*fit, out, option, value).exit_code == 0
         read = pd.read_csv(out / "labels.csv")
         assert len(read) == (6 if option == "--label" else 12)
+
+
+def test_scores_of_a_truth_with_other_classes_are_fitted_without_a_story_s_name(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"task": np.repeat(range(20), 3), "worker": ["a", "b", "c"] * 20})
+    table.assign(label=rng.integers(0, 4, 60)).to_csv(tmp_path / "scores.csv", index=False)
+    request = Request(file=str(tmp_path / "scores.csv"), truth_classes="no,yes")
+    assert request.default_story() == request.default_story(read_annotations(request)) == "auto"
+    assert Request(file=str(tmp_path / "scores.csv")).default_story() == "dawid_skene"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--truth-classes", "no"], r"--truth-classes no: from 2 to 3 classes"),
+        (["--truth-classes", "no,yes", "--abstain", "3"], r"--abstain and --truth-classes do not go together"),
+        (
+            ["--truth-classes", "no,yes", "--no-ordered"],
+            r"--truth-classes is of ordered levels; leave --no-ordered out",
+        ),
+        (["--truth-classes", "no,yes", "--story", "ebcc"], r"by --story, or leave --truth-classes out"),
+        (["--truth-classes", "no,yes", "--gold", "gold.csv"], r"with --truth-classes A,B that include it"),
+    ],
+)
+def test_what_is_wrong_with_classes_of_another_truth_is_said_with_the_option(options, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"task": [1, 1, 2], "worker": ["a", "b", "a"], "label": [1, 2, 3]}).to_csv("scores.csv", index=False)
+    (tmp_path / "gold.csv").write_text("task,label\n1,maybe\n")
+    assert re.search(message, said := refused("fit", "scores.csv", *options)), said
+    assert not re.search(r"\w=[\[{]|\bcp\.|annotations\.", said)
+
+
+@pytest.mark.parametrize("options", [["--truth-classes", "no,yes"], ["--ordered"], ["--merge", "a=b"]])
+def test_what_comparisons_do_not_take_is_said_with_the_option(options, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [("x", "y", "ann", "left"), ("y", "x", "bob", "tie")]
+    pd.DataFrame(rows, columns=["left", "right", "worker", "label"]).to_csv("pairs.csv", index=False)
+    said = refused("fit", "pairs.csv", *options)
+    assert said.startswith(f"Error pairs.csv: {options[0]} cannot be used of comparisons; leave it out;"), said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,7 @@ from .gold import resolve_gold
 from .id_text import listing
 from .ids import NO_IDS, Ids
 from .joining import joined, refuse_new_classes
-from .kinds import NOMINAL, Kind, Ordered
+from .kinds import NOMINAL, SIDES, Kind, Ordered
 from .levels import verdicts
 from .long import LongColumns, frame_rows
 from .pseudonyms import Key, check_workers, pseudonyms, read_key
@@ -43,7 +43,7 @@ LARGE = 2_000_000  # rows that are not counted for a card
 STATIC = (
     "tasks", "workers", "classes", "population", "abstentions", "informative", "repeats", "models",
     "feature_names", "worker_feature_names", "item_feature_names", "kind", "items", "questions", "scored",
-    "preferences",
+    "preferences", "columns",
 )  # fmt: skip
 
 
@@ -109,6 +109,9 @@ class Annotations(Constructors):
         preferences: whether each annotation of comparisons was said to be a preference of its own, so that no truth
             is asked for.
         questions: the questions that are asked about tasks, where there are several: each task is then a pair with one.
+        columns: pairs of a role, such as "task", and the column that had it in the table of which these were made,
+            where it has another name; of several columns of questions a tuple. Tables that are added, joined or have
+            gold labels are read by them where they have such columns.
     """
 
     task: Array
@@ -143,6 +146,7 @@ class Annotations(Constructors):
     questions: Ids = NO_IDS
     scored: bool = False
     preferences: bool = False
+    columns: tuple[tuple[str, Any], ...] = ()
     item_features: Array | None = None
     item_feature_names: Ids = NO_IDS
 
@@ -409,6 +413,8 @@ class Annotations(Constructors):
         pairs = None if self.sides is None else (np.asarray(self.sides), self.items)
         option = "truth_classes" if self.scored else "classes"
         about: dict[str, Any] = {"abstentions": self.abstentions, "pairs": pairs, "kind": self.kind, "option": option}
+        about |= {role: name for role, name in self.columns if role in (*COLUMNS, QUESTION) and isinstance(name, str)}
+        about.pop("worker", None)
         found = resolve_gold(gold, self.tasks, self.classes, **about)
         return self.replace(gold=read_only(found))
 
@@ -416,6 +422,19 @@ class Annotations(Constructors):
         """Return whether these are positions of classes in the order of the tasks, −1 where unknown."""
         whole = isinstance(gold, np.ndarray) and gold.dtype.kind == "i" and gold.shape == (self.n_tasks,)
         return whole and gold.min(initial=0) >= -1 and gold.max(initial=-1) < self.n_classes
+
+    def as_fitted(self) -> Annotations:
+        """Return the annotations as a story has them: without gold labels, times, and how they were made."""
+        return self.replace(gold=None, seconds=None, when=None, repeats="keep", columns=())
+
+    def known_columns(self, names: Iterable[object]) -> dict[str, Any]:
+        """Return by role the columns, among these names, that had it in the table of which these were made."""
+        there = set(names)
+        return {
+            role: list(name) if isinstance(name, tuple) else name
+            for role, name in self.columns
+            if there.issuperset(name if isinstance(name, tuple) else (name,))
+        }
 
     def without_gold(self) -> Annotations:
         """Return the same annotations without gold labels."""
@@ -448,11 +467,13 @@ class Annotations(Constructors):
             more = self._more_comparisons(as_frame(more).to_pandas())
         elif not isinstance(more, Annotations):
             columns = as_frame(more).columns
-            columns = [name for name in columns if name != QUESTION or not len(self.questions)]
-            task, worker, label = (own_or_known_column(role, columns, "the table") for role in COLUMNS)
-            question = QUESTION if len(self.questions) else None
+            known = self.known_columns(columns)
+            asked = known.get(QUESTION, QUESTION) if len(self.questions) else None
+            several = asked if isinstance(asked, list) else []
+            free = [name for name in columns if name != asked and name not in several] + ["label"] * bool(several)
+            task, worker, label = (known.get(role) or own_or_known_column(role, free, "the table") for role in COLUMNS)
             named = self.levels if self.scored else self.categories
-            rows = frame_rows(more, LongColumns(task, worker, question, label), classes=named)
+            rows = frame_rows(more, LongColumns(task, worker, asked, label), classes=named)
             refuse_new_classes(self, rows.label)
             refuse_not_own(
                 self.kind,
@@ -476,9 +497,13 @@ class Annotations(Constructors):
         Raises:
             AnnotationError: it is none, or lacks a column of what these tasks are named by.
         """
-        given: dict[str, str | None] = {} if self.named else {"worker": None}
         has_questions = len(self.questions) > 0
-        given |= {"question": QUESTION} if has_questions and QUESTION in table else {}
+        known = self.known_columns(table.columns)
+        table = table.rename(columns={name: side for side in SIDES[:2] if (name := known.pop(side, None)) is not None})
+        given: dict[str, Any] = {role: name for role, name in known.items() if has_questions or role != QUESTION}
+        given = ({"task": given.pop("prompt")} if "prompt" in given else {}) | given
+        given |= {} if self.named else {"worker": None}
+        given |= {"question": QUESTION} if has_questions and QUESTION in table and "question" not in given else {}
         about: dict[str, Any] = {"given": given, "abstain": self.abstentions, "looks": has_questions}
         drawn = with_drawn_sides(table)
         is_drawn, table = drawn is not table, drawn

@@ -21,7 +21,7 @@ from .id_text import listing
 from .ids import Ids
 from .input_warnings import spelt_as, tell_alike_names, tidied_names
 from .kinds import SIDES, DrawnSides, Pairwise, encode_labels, is_fraction, sorted_labels
-from .long import LongColumns, Missing, before, long_fields, rows_kept, wide_answers, without_blanks
+from .long import LongColumns, Missing, before, long_fields, other_names, rows_kept, wide_answers, without_blanks
 from .questions import Units, tasks_of
 from .text_files import check_roles
 
@@ -268,6 +268,10 @@ def comparison_fields(
         fields |= features_fields("item_features", of_items, items, ITEM, ordered=False)
     elif tell and (apart := told_parts(at_task, items)):
         warn(f"{apart}; {PARTS_MEND}")
+    found = {"left": left, "right": right, **beside, "label": label, "task": task, "prompt": prompt}
+    if not isinstance(columns.question, str | None):
+        found |= {"question": columns.question, "label": None}
+    fields["columns"] = other_names(found)
     return fields | {"sides": read_only(at_task), "items": items, "preferences": bool(preferences)}
 
 

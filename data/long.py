@@ -76,6 +76,11 @@ class LongColumns:
             check_roles(vars(self) | {"label": None, "question": question})
 
     @property
+    def other_names(self) -> tuple[tuple[str, Any], ...]:
+        """By role the columns whose names are others than the roles'; of several columns of questions a tuple."""
+        return other_names(vars(self) | ({} if isinstance(self.question, str | None) else {"label": None}))
+
+    @property
     def named(self) -> dict[str, str]:
         """By role the columns there are; several columns of questions are the labels."""
         roles = {role: name for role, name in vars(self).items() if name is not None}
@@ -83,6 +88,12 @@ class LongColumns:
             del roles["question"], roles["label"]
             roles |= {f"question {name!r}": name for name in self.question}
         return roles
+
+
+def other_names(columns: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Return the pairs of a role and its column that are named otherwise; several columns are a tuple."""
+    named = {role: name if isinstance(name, str | None) else tuple(name) for role, name in columns.items()}
+    return tuple((role, name) for role, name in named.items() if name is not None and name != role)
 
 
 def frame_rows(
@@ -256,7 +267,8 @@ def long_fields(
     names = (columns.task, columns.worker or "worker", label)
     options |= {"question": question} if isinstance(question, str) else {}
     rows = replace(rows, mirrored=mirrored)
-    return build(rows, names=names, suggest=lambda: suggest_label(table, label, taken), **options)
+    fields = build(rows, names=names, suggest=lambda: suggest_label(table, label, taken), **options)
+    return fields | {"columns": columns.other_names}
 
 
 def csv_fields(

@@ -186,7 +186,7 @@ def anonymous(annotations: Annotations) -> Annotations:
     """Return the annotations with numbers as identifiers, which all data of these sizes share."""
     names = {"tasks": annotations.n_tasks, "workers": annotations.n_workers, "classes": annotations.n_classes}
     sizes = {name: _range(size) for name, size in names.items()}
-    return annotations.replace(**sizes, **numbered(annotations), repeats="keep")
+    return annotations.replace(**sizes, **numbered(annotations), repeats="keep", columns=())
 
 
 def unread(annotations: Annotations) -> Annotations:

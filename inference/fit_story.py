@@ -147,7 +147,7 @@ def fit_story(
     if probabilities is not None:
         annotations = with_probabilities(annotations, probabilities)
     use_program_cache()
-    data = annotations.replace(gold=None, seconds=None, when=None, repeats="keep")
+    data = annotations.as_fitted()
     problem = None if in_torch is None else in_torch.make(model, data, method, for_torch)
     if engine is ENGINES[method]:
         problem = None  # EM without a torch module is JAX's
@@ -317,7 +317,7 @@ def refit(fitted: Fitted, annotations: Annotations, method: str | None = None) -
     engine = look_up("engine", method, ENGINES)
     settings = engine.settings(**(_own_settings(fitted, engine) if method == fitted.method else {}))
     same_run = {name: fitted.settings[name] for name in ("seed", "backend")}
-    data = annotations.replace(gold=None, seconds=None, when=None, repeats="keep")
+    data = annotations.as_fitted()
     key = key_of(fitted.settings["seed"])
     outcome = run_at_size(engine, fitted.model, data, fitted.dims, key, settings, progress=False)
     return Fitted(fitted.model, annotations, outcome, method, settings._asdict() | same_run, fitted.dims)
@@ -372,7 +372,7 @@ def update(
     if added is not None:
         annotations = annotations.replace(evidence=_both(annotations.evidence, added))
     annotations = with_probabilities(_with_gold(annotations, gold), probabilities)
-    data = annotations.replace(gold=None, seconds=None, when=None, repeats="keep")
+    data = annotations.as_fitted()
     if any(np.ndim(value) for value in model.hyperparameters.values()):
         parameter_dims(model, data)  # a table that does not fit these data is refused before anything runs
     key = key_of(fitted.settings["seed"])

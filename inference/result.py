@@ -465,11 +465,11 @@ class Fit(Posterior):
                 given of a model and a task again takes the old one's place.
             progress: show a progress bar, and say what was taken for what in a file.
             options: how `more` is read, as for :func:`crowdppl.read` (``worker="student", label="topic"``). Its classes
-                and abstentions are those of the fit unless they are given; nothing else is known of how the first
-                annotations were read. And hyperparameters of this fit that are tables and grow with workers or tasks,
-                such as ``history``, for all of them; of ``worker_families`` those of new workers are enough, and of
-                an average none: a new worker is alone in theirs, with a warning. Of an average they are of the fits
-                that have them.
+                and abstentions are those of the fit unless they are given, and columns that are called as those of the
+                first annotations have their roles. And hyperparameters of this fit that are tables and grow with
+                workers or tasks, such as ``history``, for all of them; of ``worker_families`` those of new workers are
+                enough, and of an average none: a new worker is alone in theirs, with a warning. Of an average they are
+                of the fits that have them.
 
         Raises:
             OneStoryError: the labels are without a likelihood.

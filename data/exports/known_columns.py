@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..annotations import Annotations
 from ..column_names import (
     BOTH,
     CODED,
@@ -626,6 +627,17 @@ class Asked:
     empty: str | None
     gold: Any
     options: Mapping[str, Any]  # of `Annotations.from_frame`
+    first: Annotations | None = None  # to which these are added, whose columns they may have
+
+    def with_known(self, names: Iterable[object]) -> "Asked":
+        """Return what is asked of a table with these columns: those of the first annotations, where none was named."""
+        known = {} if self.first is None else self.first.known_columns(names)
+        found = {role: name for role, name in known.items() if self.roles.get(role) == INFER}
+        if self.looks and "question" in known and self.first is not None and len(self.first.questions):
+            found |= {"question": known["question"], "looks": False}
+        if "task" not in found and self.task == INFER and "prompt" in known:
+            found["task"] = known["prompt"]
+        return replace(self, **found)
 
     @property
     def roles(self) -> dict[str, str | None]:

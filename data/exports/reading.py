@@ -174,6 +174,7 @@ def read(
     tag_separator: str | None = None,
     empty: str | None = None,
     gold: Any = INFER,
+    like: Annotations | None = None,
     tell: bool | Callable[[str], str] = True,
     **options: Any,
 ) -> Annotations:
@@ -247,6 +248,7 @@ def read(
         empty: what a cell without tags is: ``"no"`` of a worker who gave none, or ``"drop"`` a row to leave out.
         gold: as for :meth:`Annotations.from_frame`, or a column's name; by default what the file itself has, None for
             none.
+        like: annotations of tables of the same form: columns that are called as theirs were have the same roles.
         tell: say on standard error what was taken for what, where anything had to be found out; or a function of that
             sentence, which returns the one to say.
         **options: when, classes, ordered, abstain, truth_classes, tasks, workers, features, worker_features, repeats,
@@ -288,6 +290,7 @@ def read(
         empty=empty,
         gold=gold,
         options=options,
+        first=like,
     )
     for name in ("tag_separator", "empty") if tags is None else ():
         if (value := getattr(asked, name)) is not None:
@@ -318,7 +321,7 @@ def read(
     return annotations
 
 
-NAMING = frozenset(inspect.signature(read).parameters) - {*NO_OPTIONS, "gold", "tell"} | frozenset(OPTIONS)
+NAMING = frozenset(inspect.signature(read).parameters) - {*NO_OPTIONS, "gold", "like", "tell"} | frozenset(OPTIONS)
 """Keyword arguments of `read` that say how a file or a table is read."""
 
 
@@ -358,7 +361,7 @@ def read_more(first: Annotations, more: Any, *, tell: bool | Callable[[str], str
         options = {"preferences": first.preferences} | options if first.sides is not None else options
         stated = {}
     try:
-        found = read(os.fspath(more) if isinstance(more, os.PathLike) else more, tell=tell, **options)
+        found = read(os.fspath(more) if isinstance(more, os.PathLike) else more, like=first, tell=tell, **options)
     except AnnotationError as error:
         if not stated:
             raise
@@ -479,7 +482,7 @@ def _of_record_files(records: Records, path: Path, asked: Asked) -> tuple[Annota
 
 def _from_table(table: Table, asked: Asked) -> tuple[Annotations, str]:
     frame, asked = with_named_parts(table.frame.rename(columns=str), asked, table.what)
-    table = replace(table, frame=frame)
+    table, asked = replace(table, frame=frame), asked.with_known(frame.columns)
     what, question = table.what, asked.question
     if asked.tags is not None:
         return _tagged(table, asked.tags, asked)

@@ -59,7 +59,7 @@ def train(
     if settings.warmup is None and trained_in_batches(model, settings):
         settings = settings._replace(warmup=1)  # what is learnt from is given, so that votes need not lead
     use_program_cache()
-    data = anonymous(annotations.replace(gold=None, seconds=None, when=None, repeats="keep"))
+    data = anonymous(annotations.as_fitted())
     seed, keep = checked_seed(seed), NO_CHECKPOINTS
     if checkpoints.folder is not None:
         about = same_fit.about_fit(

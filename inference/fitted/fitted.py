@@ -248,7 +248,7 @@ class Fitted:
     @property
     def data(self) -> Annotations:
         """The annotations as engines see them: gold labels only as evidence where they were asked for, no times."""
-        return self.annotations.replace(gold=None, seconds=None, when=None, repeats="keep")
+        return self.annotations.as_fitted()
 
     @property
     def at_size(self) -> Fitted:

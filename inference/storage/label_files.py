@@ -64,13 +64,16 @@ def join_labels(fit: Posterior, table: Any, task: str | None = None, prefix: str
         raise AnnotationError(f"the table has a column {taken[0]!r} itself; give a prefix=, such as prefix='crowd_'")
     labels = fit.labels
     units = fit.annotations.tasks
+    own = fit.annotations.known_columns(table.columns)
+    task = task or own.get(TASK) or own.get(PROMPT)
+    question = asked if isinstance(asked := own.get(QUESTION), str) else QUESTION
     known = pd.Index(list(tasks_of(units)), dtype=object, tupleize_cols=False)
     by_pair = _tasks_of_pairs(fit.annotations, table, task)
     given, where, left = by_pair or (*_tasks_of(table, task, known), None)
     if questions_of(units):
-        if QUESTION not in table.columns:
+        if question not in table.columns:
             raise missing_column(QUESTION, None, table.columns, "the table")
-        given = list(zip(given, table[QUESTION].tolist(), strict=True))
+        given = list(zip(given, table[question].tolist(), strict=True))
     known = pd.Index(list(units), dtype=object, tupleize_cols=False)
     place = known.get_indexer(pd.Index(given, dtype=object, tupleize_cols=False))
     if len(table) and not (place >= 0).any():

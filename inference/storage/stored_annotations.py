@@ -11,6 +11,7 @@ from ...data.arrays import rows_of
 from ...data.comparisons import preference_names
 from ...data.errors import AnnotationError, StorageError
 from ...data.kinds import NOMINAL
+from ...data.long import other_names
 from ...data.question_classes import kind_from_json
 from ...data.questions import Units, fields_of, ids_from_json
 from .checked_arrays import Arrays
@@ -38,6 +39,8 @@ def ids_json(annotations: Annotations) -> dict[str, Any]:
         about["informative"] = annotations.informative
     if annotations.repeats != "keep":
         about["repeats"] = annotations.repeats
+    if annotations.columns:
+        about["columns"] = {role: name if isinstance(name, str) else list(name) for role, name in annotations.columns}
     if annotations.kind != NOMINAL:
         about["kind"] = annotations.kind.to_json()
     return about
@@ -94,6 +97,7 @@ def annotations_from(about: Mapping[str, Any], groups: Mapping[str, Arrays], fol
         **fields_of(ids["tasks"]),
         informative=about.get("informative", True),
         repeats=about.get("repeats", "keep"),
+        columns=other_names(about.get("columns", {})),
         kind=kind,
         scored=about.get("scored", False),
         preferences=about.get("preferences", list(ids["tasks"]) == preference_names(n)),  # older folders have the names

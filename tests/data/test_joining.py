@@ -24,6 +24,48 @@ def annotations(rows, **options):
     return cp.Annotations.from_frame(frame, classes=CLASSES, **options)
 
 
+NAMED = {"task": "Post", "worker": "Coder", "label": "Code"}
+
+
+@pytest.mark.parametrize("form", ["frame", "csv", "parquet", "json"])
+def test_a_table_that_is_added_or_joined_is_read_by_the_columns_of_the_first_one(form, tmp_path):
+    table = pd.DataFrame({"Post": ["p", "p", "q"], "Coder": ["a", "b", "a"], "Code": ["y", "n", "y"]})
+    more = pd.DataFrame({"Post": ["q", "r"], "Coder": ["b", "b"], "Code": ["n", "y"], "Date": ["1.", "2."]})
+    fit = cp.fit("one_coin", cp.Annotations.from_frame(table, **NAMED), progress=False)
+    fit.save(tmp_path / "fit")
+    source, path = more, tmp_path / f"more.{form}"
+    if form != "frame":
+        source = path
+        more.to_csv(path, index=False) if form == "csv" else None
+        more.to_parquet(path) if form == "parquet" else None
+        more.to_json(path, orient="records") if form == "json" else None
+    whole = cp.Annotations.from_frame(pd.concat([table, more]), **NAMED).to_frame()
+    for of in (fit, cp.load_fit(tmp_path / "fit")):
+        both = of.update(source, progress=False).annotations
+        pd.testing.assert_frame_equal(both.to_frame(), whole)
+        assert dict(both.columns) == NAMED
+    assert fit.join(more[["Post"]].iloc[:1])["label"].tolist() == [fit.labels.loc["q", "label"]]
+    gold = pd.DataFrame({"Post": ["q"], "task": ["p"], "Code": ["n"]})
+    assert fit.annotations.with_gold(gold).gold.tolist() == [-1, 0]
+    assert fit.annotations.joined(pd.DataFrame({"task": ["r"], "worker": ["a"], "label": ["y"]})).n_tasks == 3
+
+
+def test_columns_of_questions_and_of_comparisons_are_those_of_the_first_table():
+    wide = pd.DataFrame({"Post": list("ppq"), "Coder": list("aba"), "tone": list("yny"), "style": list("nny")})
+    asked = cp.Annotations.from_frame(wide, task="Post", worker="Coder", question=["tone", "style"])
+    added = wide.iloc[:1].assign(Coder="c")
+    assert asked.joined(added).n_annotations == 8
+    assert cp.fit("one_coin", asked, progress=False).update(added, progress=False).annotations.n_annotations == 8
+    long = asked.to_frame().rename(columns={"question": "which", "task": "Post", "worker": "Coder", "label": "Code"})
+    again = cp.Annotations.from_frame(long, question="which", **NAMED)
+    assert again.joined(long.iloc[:1].assign(Coder="c")).n_annotations == 7
+    rows = pd.DataFrame({"A": ["x"], "B": ["y"], "Ask": ["p"], "Coder": ["a"], "Code": ["A"]})
+    columns = {"left": "A", "right": "B", "prompt": "Ask", "worker": "Coder", "label": "Code"}
+    compared = cp.Annotations.from_comparisons(rows, **columns, classes=["left", "right"])
+    joined = compared.joined(rows.assign(Coder="b", Code="B"))
+    assert (list(joined.tasks), joined.votes().tolist()) == ([("p", "x", "y")], [[1, 1]])
+
+
 @given(ROWS, ROWS)
 def test_both_together_have_the_rows_of_both(first, more):
     both, at_once = annotations(first).joined(annotations(more)), annotations(first + more)

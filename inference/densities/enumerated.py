@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.scipy.special import gammaln, logsumexp
 from jax.sharding import PartitionSpec
@@ -216,7 +217,7 @@ class ScoredTasks(Messenger):
         super().__init__(None)
         self.sites: dict[str, Site] = {}
         with jax.ensure_compile_time_eval():  # numbers that `select` sees while a program is compiled
-            self._classes = jnp.arange(n_classes)[:, None]
+            self._classes = jax.device_put(np.arange(n_classes, dtype=np.int32)[:, None])  # which compiles nothing
 
     def process_message(self, msg: Site) -> None:
         """Take a site that scores the tasks.

@@ -101,11 +101,19 @@ def followed_first(given: Annotations) -> Followed | None:
     effects[:, -1] = EARLY * (early[0] - early[1])
     effects[np.arange(len(several)), codes[: len(several)]] = ABILITY
     effects[np.arange(len(several)), codes[len(several) :]] = -ABILITY
-    variance = effects @ effects.T + max(difference.var(), LEAST) * np.eye(len(several))
-    weight = cho_solve(cho_factor(variance), np.ones(len(several)))
+    weight = _solved(effects, max(difference.var(), LEAST))
     share = float(weight @ difference / weight.sum())
     first_side, second_side = sides.mean(1).tolist()
     return Followed(len(several), (first_side, second_side), share, share * float(np.sqrt(weight.sum())))
+
+
+def _solved(effects: np.ndarray, noise: float) -> np.ndarray:
+    """Return what the variance E Eᵀ + noise I takes to ones, ``(n,)``, by the smaller of E Eᵀ and Eᵀ E (Woodbury)."""
+    n, n_effects = effects.shape
+    if n <= n_effects:
+        return np.asarray(cho_solve(cho_factor(effects @ effects.T + noise * np.eye(n)), np.ones(n)))
+    inner = effects.T @ effects + noise * np.eye(n_effects)
+    return np.asarray(1 - effects @ cho_solve(cho_factor(inner), effects.sum(0))) / noise
 
 
 @check("first_followed", "crowd", needs={"workers", "memory"})

@@ -113,3 +113,10 @@ def test_a_fit_says_it_and_is_trusted_with_care(shape, code, said):
         fit = cp.fit("dawid_skene", shape(np.random.default_rng(0)).without_gold(), progress=False)
     assert fit.verdict.trust == "with care"
     assert code in [one.code for one in fit.findings]
+
+
+@pytest.mark.parametrize(("n_tasks", "n_workers"), [(30, 7), (7, 30)])
+def test_the_weights_of_tasks_are_those_of_their_whole_variance(n_tasks, n_workers):
+    effects = np.random.default_rng(0).normal(size=(n_tasks, n_workers))
+    expected = np.linalg.solve(effects @ effects.T + 0.3 * np.eye(n_tasks), np.ones(n_tasks))
+    np.testing.assert_allclose(of_seen._solved(effects, 0.3), expected, rtol=1e-9, atol=1e-12)

@@ -1,4 +1,7 @@
-"""Test runs of deepeval: ``.deepeval/.latest_run_full.json``, or ``test_run_<date>.json`` in its results folder."""
+"""Test runs of deepeval: ``.latest_run_full.json`` or ``.latest_test_run.json`` in its folder ``.deepeval``.
+
+In its results folder they are ``test_run_<date>.json``.
+"""
 
 import re
 from collections import Counter
@@ -11,7 +14,11 @@ from ..text_files import start_of_text, suffix_of
 from .verdicts import LARGEST, Log, Verdict, scorer_name
 
 TOOL = "deepeval"
-START = re.compile(rb'\s*\{\s*("testFile"\s*:\s*("[^"]*"|null)\s*,\s*)?"testCases"\s*:\s*\[')
+RUN = "testRunData"
+"""The key of a run in a file that has more, such as its link."""
+
+_TEXTS = rb'\s*\{\s*("\w+"\s*:\s*("[^"]*"|null)\s*,\s*)*'  # the start of a dictionary, and values that are text
+START = re.compile(_TEXTS + rb'("' + RUN.encode() + rb'"\s*:' + _TEXTS + rb')?"testCases"\s*:\s*\[')
 CASES = ("testCases", "conversationalTestCases")
 
 
@@ -31,6 +38,7 @@ def read_deepeval_log(path: Path) -> Log:
     run = read_json(path, largest=LARGEST)
     if not isinstance(run, Mapping):
         raise AnnotationError(f"{path} is no test run of deepeval: a dictionary with testCases is needed")
+    run = run[RUN] if isinstance(run.get(RUN), Mapping) else run
     given = run.get("hyperparameters")
     settings = {str(name).lower(): value for name, value in given.items()} if isinstance(given, Mapping) else {}
     model = str(settings.get("model") or run.get("identifier") or path.stem)

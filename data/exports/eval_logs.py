@@ -125,12 +125,14 @@ def held_of(
         if value is not None:
             check_name(f"value of {name}", value, known)
     verdicts, n_again = _once([_checked(verdict) for log in logs for verdict in log.verdicts])
+    verdicts, empty = _with_scores(verdicts)
     kinds = Counter(log.tool for log in logs)
     what = f"{what}: {' and '.join(count_text(n, f'log of {tool}') for tool, n in kinds.items())}"
     left_out = sum((log.left_out for log in logs), Counter[str]())
     notes = list(dict.fromkeys(log.said for log in logs if log.said))
     notes += [f"{count_text(n_again, 'score')} again in another log left out"] if n_again else []
     notes += [f"{count_text(n, kind)} left out" for kind, n in left_out.items()]
+    notes += [f"{listing(empty, 3)} left out, as it has no score"] if empty else []
     notes += [f"{count_text(len(others), 'other file')} left out: {listing([file.name for file in others], 3)}"] * bool(
         others
     )
@@ -142,6 +144,15 @@ def held_of(
     if workers == "model":
         return _answers(verdicts, what, question, tasks, notes)
     return _verdicts(verdicts, what, question, tasks, notes, no_answer=no_answer)
+
+
+def _with_scores(verdicts: list[Verdict]) -> tuple[list[Verdict], list[str]]:
+    """The verdicts without those of a key that has no score anywhere, beside others, and these keys."""
+    scored = {verdict.key for verdict in verdicts if verdict.value is not None}
+    empty = [key for key in dict.fromkeys(verdict.key for verdict in verdicts) if key is not None and key not in scored]
+    return (
+        [verdict for verdict in verdicts if verdict.key not in empty] if scored else verdicts
+    ), empty if scored else []
 
 
 def _of_several_tools(logs: Sequence[Log]) -> list[str]:
@@ -210,6 +221,8 @@ def _verdicts(
         places.append(verdict.place)
         scorers[verdict.scorer], models[verdict.model] = None, None
     frame = pd.DataFrame(rows, columns=["task", "worker", "question", "label"], dtype=object)
+    if any(isinstance(label, float) and label % 1 for label in frame["label"]):  # beside which 1 and 1.0 are one number
+        frame["label"] = frame["label"].map(lambda label: float(label) if type(label) is int else label).astype(object)
     task = {"sample": "a sample", "answer": "a model's answer to a sample", "epoch": "an answer of one epoch"}[tasks]
     suites = len({verdict.suite for verdict in kept})
     of_models = f" of {count_text(len(models), 'model')}" if all(models) else ""

@@ -83,9 +83,9 @@ def read_inspect_log(path: Path) -> Log:
                 left_out[f"score that {OURS} wrote"] += 1
                 continue
             value, failed = score.get("value"), score.get("reason") in SCORER_FAILED
-            for key, one in value.items() if isinstance(value, Mapping) else ((None, value),):
-                if isinstance(one, list | Mapping):
-                    left_out["score that is a list"] += 1
+            for key, one in _values(value):
+                if isinstance(one, list):
+                    left_out["list of scores"] += 1
                     continue
                 at = f"{where}, scorer {name!r}" + (f", {key!r}" if key is not None else "")
                 own = {"scorer": judges.get(name, name), "key": key, "answer": score.get("answer")}
@@ -93,6 +93,15 @@ def read_inspect_log(path: Path) -> Log:
     status = header.get("status")
     said = "" if status == "success" else f"the evaluation {path.name} has the status {status!r}"
     return Log(TOOL, _failed_by_key(verdicts), left_out, said)
+
+
+def _values(value: Any, key: str | None = None) -> Iterator[tuple[str | None, Any]]:
+    """The values of a score with their keys, of one within another with a full stop between; None of a single value."""
+    if not isinstance(value, Mapping):
+        yield key, value
+        return
+    for name, one in value.items():
+        yield from _values(one, str(name) if key is None else f"{key}.{name}")
 
 
 def _failed_by_key(verdicts: Sequence[Verdict]) -> list[Verdict]:

@@ -9,6 +9,7 @@ import pandas as pd
 from ..arrays import groups_sharing
 from ..errors import AnnotationError
 from ..id_text import listing
+from ..text import all_whole_numbers
 from .verdicts import Verdict
 
 UNREADABLE = "unreadable"
@@ -47,17 +48,18 @@ class Scale:
 
 def scales_of(verdicts: Sequence[Verdict]) -> dict[tuple[str, str | None], Scale]:
     """Return the scale of each scorer's values, and of each of its keys."""
-    values: dict[tuple[str, str | None], list[Any]] = {}
+    given: dict[tuple[str, str | None], list[Any]] = {}
     texts = {(verdict.scorer, verdict.key) for verdict in verdicts if verdict.is_text}
     for verdict in verdicts:
-        of_scorer = values.setdefault((verdict.scorer, verdict.key), [])
-        if verdict.value is not None and (verdict.scorer, verdict.key) not in texts:
+        of_scorer = given.setdefault((verdict.scorer, verdict.key), [])
+        if verdict.value is not None:
             of_scorer.append(verdict.value)
+    values = {of: [] if of in texts else column for of, column in given.items()}
     has_letters = any(
         value in (*LETTERS, NO_ANSWER) for column in values.values() for value in column if type(value) is str
     )
     names = {of: _scale_name(column, has_letters=has_letters) for of, column in values.items()}
-    names |= dict.fromkeys(texts, "text")
+    names |= {of: "score" if all_whole_numbers(map(str, given[of])) else "text" for of in texts}
     if not has_letters:  # scores of which 0 and 1 alone are used
         scores = [value for of, name in names.items() if name == "score" and of[1] is None for value in values[of]]
         few = [of for of, name in names.items() if name == "verdict" and of[1] is None]

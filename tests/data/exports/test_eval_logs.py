@@ -54,6 +54,18 @@ def test_a_log_with_one_model_has_samples_as_tasks_and_epochs_as_repeats(capsys)
     assert "2 epochs are repeats" in said
 
 
+def test_values_within_a_value_are_questions_of_their_own_and_one_that_nobody_scored_is_none(tmp_path, capsys):
+    value = {"clarity": 3, "truth": {"facts": 2, "sources": 4}, "note": None, "spans": ["a"]}
+    path = write(tmp_path / "log.json", log([sample(number, rubric=value) for number in (1, 2)]))
+    with pytest.raises(AnnotationError, match=r"question=\['clarity', 'truth\.facts', 'truth\.sources'\]"):
+        cp.read(path)
+    found = cp.read(path, question=["clarity", "truth.facts"], classes=[1, 2, 3, 4, 5])
+    assert found.to_frame()["label"].tolist() == [3, 2, 3, 2]
+    said = capsys.readouterr().err
+    assert "2 lists of scores left out" in said
+    assert "'note' left out, as it has no score" in said
+
+
 def test_a_folder_with_several_models_has_their_answers_as_tasks(capsys):
     annotations = cp.read(LOGS / "inspect")
     assert list(annotations.tasks) == [f"{i} @ mock/{model}" for model in "ab" for i in (1, 2, 3)]

@@ -142,6 +142,9 @@ def test_promptfoo_scores_are_read_where_they_are_asked_for(tmp_path, capsys):
     assert [found for (found,) in labels(cp.read(path)).values()] == [0, 0, 1, 1]
     assert "question='score' reads the scores" in capsys.readouterr().err
     assert [found for (found,) in labels(cp.read(path, question="score")).values()] == [0, 1, 2, 3]
+    mixed = [result(n, "a", assertion(True, score=n % 2), assertion(True, "similar", score=n / 4)) for n in range(4)]
+    with pytest.raises(AnnotationError, match=r"scorer 'similar': 0\.25 is a fraction"):
+        cp.read(promptfoo(tmp_path / "mixed.json", mixed), question="score")
 
 
 @pytest.mark.parametrize(
@@ -174,6 +177,14 @@ def test_openai_matches_and_judges_are_scorers_and_an_invalid_choice_abstains(ca
     said = capsys.readouterr().err
     assert "2 logs of OpenAI evals" in said
     assert "judged.jsonl has no final report" in said
+
+
+def test_choices_of_whole_numbers_are_scores_in_their_order(tmp_path):
+    lines = (LOGS / "openai" / "judged.jsonl").read_text().replace('"Y"', '"3"').replace('"N"', '"1"')
+    (tmp_path / "judged.jsonl").write_text(lines.replace('"__invalid__"', '"2"'))
+    by_choice = cp.read(tmp_path / "judged.jsonl", question="choice", tell=False)
+    assert list(by_choice.classes) == [1, 2, 3]
+    assert by_choice.kind.in_order
 
 
 def test_openai_models_are_workers_and_expected_answers_gold():
@@ -251,6 +262,16 @@ def test_a_test_run_of_deepeval_without_a_test_file_is_one(tmp_path, capsys):
     (tmp_path / "run.json").write_text(json.dumps({"testFile": None, **{k: run[k] for k in run if k != "testFile"}}))
     cp.read(tmp_path / "run.json")
     assert "1 log of deepeval" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("link_first", [False, True])
+def test_the_latest_test_run_of_deepeval_stands_beside_its_link(link_first, tmp_path, capsys):
+    plain = LOGS / "deepeval" / "test_run_model-a.json"
+    parts = {"testRunData": json.loads(plain.read_text()), "testRunLink": "https://app.confident-ai.com/run"}
+    path = tmp_path / ".latest_test_run.json"
+    path.write_text(json.dumps(dict(reversed(parts.items())) if link_first else parts))
+    assert labels(cp.read(path)) == labels(cp.read(plain))
+    assert capsys.readouterr().err.count("1 log of deepeval") == 2
 
 
 def test_deepeval_cases_that_cannot_be_used_are_refused(tmp_path):

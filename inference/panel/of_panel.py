@@ -322,7 +322,8 @@ class Panel:
             + (f" ({row[f'{by}_low']:.0%}–{row[f'{by}_high']:.0%})" if _has_width(row, by) else "")
             for name, row in ends.iterrows()
         ]
-        best = f"Most often right is {each[0]}"
+        is_open = known[by].max() > known[by].iloc[0]  # of somebody else, of whom less is sure
+        best = f"Most often right{', as far as is sure,' if is_open else ''} is {each[0]}"
         counted = by == "gold_right" and not any(_has_width(row, by) for _, row in known.iterrows())
         source = "by the gold labels of all tasks, so that these shares are counts, and intervals have no width"
         source = (

@@ -426,6 +426,14 @@ def test_the_judge_who_is_least_often_right_is_so_for_sure(crowd):
     assert "least often 'guess'" in panel.sentences[1]
 
 
+def test_it_is_not_said_of_a_judge_who_is_sure_alone_to_be_most_often_right(panel):
+    first, second = panel.judges.index[:2]
+    assert panel.sentences[1].startswith(f"Most often right is {first!r}")
+    judges = panel.judges.copy()
+    judges.loc[second, "gold_right"] = 0.99  # of few gold labels, whose interval begins lower
+    assert replace(panel, judges=judges).sentences[1].startswith(f"Most often right, as far as is sure, is {first!r}")
+
+
 def test_a_gold_label_that_contradicts_all_annotations_is_warned_of_once(crowd):
     table, truth = crowd
     table = table[table["worker"].isin(["a", "c", "d"])]

@@ -271,6 +271,17 @@ def added_class(rng: np.random.Generator) -> cp.Annotations:
     return crowd(truth, np.where(missing, rng.random(label.shape) < 0.25, label).astype(int), given, 3)
 
 
+def copied_functions(rng: np.random.Generator) -> cp.Annotations:
+    """800 tasks, two classes, eight labelling functions, four of which come as three that hardly differ."""
+    truth = (rng.random(800) < 0.3).astype(int)
+    of_class, right = np.arange(8) % 2, rng.uniform(0.7, 0.95, 8)
+    fires = rng.random((800, 8)) < 0.2 * np.where(truth[:, None] == of_class, right, 1 - right)
+    label = np.where(fires, of_class, -1)
+    again = np.where(rng.random((800, 8)) < 0.9, label, -1)
+    said = np.concatenate([label, again[:, :4], again[:, :4]], 1)
+    return crowd(truth, said, np.ones(said.shape, bool), 2)
+
+
 def rare_classes(rng: np.random.Generator) -> cp.Annotations:
     """400 tasks × 5, 20 workers, three classes of which two have 5 % and 2 % of the tasks."""
     return crowd(*drawn(rng, accuracies(rng, 20, 0.8, 0.06), n_tasks=400, prevalence=np.array([0.93, 0.05, 0.02])), 3)
@@ -306,6 +317,7 @@ UNTRUSTWORTHY: dict[str, Callable[[np.random.Generator], cp.Annotations]] = {
     "three runs of four judges": runs,
     "two families of three judges": two_families,
     "lazy": lazy,
+    "copied labelling functions": copied_functions,
     "two difficulties": two_difficulties,
     "misleading tasks": misleading,
     "one class in doubt": in_doubt,

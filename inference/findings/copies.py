@@ -17,7 +17,9 @@ Differing is compared with that by chance, as in Cohen's kappa, and question by 
 give always the same are compared with what the product allows for, :math:`w = b^2 / o`: by how probable it is that
 independent workers who agree so with the others do so.
 
-All functions here take annotations of named workers, without abstentions.
+All functions here take annotations of named workers. What counts are classes; where most of the annotations are of
+workers who give one class each, as labelling functions do, an abstention counts as another class, since of their
+classes alone all who give the same one are the same.
 """
 
 from __future__ import annotations
@@ -33,10 +35,13 @@ from scipy import sparse
 
 from ...data import Annotations, Ids
 from ...data.arrays import connected_parts, cross_counts
+from ...data.ids import NO_IDS
+from ...data.kinds import NOMINAL
 from ...data.questions import Units
 from ...data.some_tasks import some_tasks
 from ..fitted.intervals import jeffreys
 from ..fitted.remembered import once
+from .of_crowd import ONE_SIDED, of_one_class_each
 
 COMMON = 20  # tasks that two workers share at the least
 LEVELS = (0.9, 0.8, 0.7, 0.6, 0.5)  # agreement beyond chance at which workers are linked to a group
@@ -110,8 +115,24 @@ class _Groups(NamedTuple):
     same: list[AgreeingGroup]
 
 
+def by_abstaining(annotations: Annotations) -> bool:
+    """Return whether copies show in who abstains, too: of workers most of whom give one class each."""
+    if not annotations.abstains or isinstance(annotations.tasks, Units):
+        return False
+    return of_one_class_each(annotations)[1] > ONE_SIDED
+
+
+def _compared(annotations: Annotations) -> Annotations:
+    """The annotations of which agreement is looked at: classes, and abstentions as another where they tell."""
+    if not by_abstaining(annotations):
+        return annotations.of_classes()
+    known = annotations.replace(gold=None, evidence=None, prior=None)
+    return known.replace(classes=annotations.categories, abstentions=NO_IDS, kind=NOMINAL)
+
+
 @once
 def _groups(annotations: Annotations) -> _Groups:
+    annotations = _compared(annotations)
     if annotations.mirrored is not None:
         return _Groups(
             *(list(_of_workers(groups, annotations.n_workers)) for groups in _groups(_by_order(annotations)))

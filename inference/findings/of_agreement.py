@@ -133,7 +133,7 @@ def err_together(of: Labels) -> Iterator[Said]:
         return
     if of.annotations.sides is not None or (of.annotations.abstains and of.annotations.informative):
         return
-    if copying_groups(crowd.given) or changed_agreement(of):  # who errs together, or when, is known and said
+    if copying_groups(of.annotations) or changed_agreement(of):  # who errs together, or when, is known and said
         return
     if crowd.given.n_annotations < crowd.given.n_workers * crowd.posterior.shape[1] ** 2:
         return  # shares of classes that are pulled to a prior leave an excess of their own
@@ -256,7 +256,9 @@ def families(of: Labels) -> Iterator[Said]:
         fitted, decides = of.members[BY_FAMILY], True
         given = fitted.annotations.of_classes()
         names = families_of(fitted.model.hyperparameters, given.workers)
-    elif not (isinstance(of, Fitted) and "worker_families" in of.model.hyperparameters) and not copying_groups(given):
+    elif not (isinstance(of, Fitted) and "worker_families" in of.model.hyperparameters) and not copying_groups(
+        of.annotations
+    ):
         names.update(_clear_families(of.annotations) or {})
     if not names:
         return

@@ -19,7 +19,7 @@ from ..fitted.by_rule import ByRule
 from ..fitted.dependence import BEFORE, dependence
 from ..fitted.fitted import Fitted
 from ..fitted.posterior import Posterior
-from .copies import AgreeingGroup, always_same_groups, copying_groups, doubtful_groups
+from .copies import AgreeingGroup, always_same_groups, by_abstaining, copying_groups, doubtful_groups
 from .copies_on_gold import OnGold, of_question, on_gold
 from .facts import listed
 from .of_crowd import SAID, crowd_of, open_question, tables_of, worse_than_chance
@@ -52,7 +52,7 @@ def copies(of: Labels) -> Iterator[Said]:
     if as_one:
         by_gold = facts.get("copies_on_gold") or [None] * len(as_one)
         yield _counted_once(of, list(zip(as_one, by_gold, strict=True)), facts["copies_left"], unasked)
-    in_full = copying_groups(crowd.given) if crowd and (unasked or not as_one) else []
+    in_full = copying_groups(of.annotations) if crowd and (unasked or not as_one) else []
     if doubted := [one for one in _on_gold(of, in_full) if one[1] is None or not one[1].is_better]:
         yield _in_doubt(of, doubted)
 
@@ -60,13 +60,13 @@ def copies(of: Labels) -> Iterator[Said]:
 @check("better_than_rest", "crowd", needs={"workers"})
 def better_than_rest(of: Labels) -> Iterator[Said]:
     """Workers who agree as copies do and of whom gold labels tell that they are better, as a note for each group."""
-    if (crowd := crowd_of(of)) is None:
+    if crowd_of(of) is None:
         return
-    for group, gold in _on_gold(of, copying_groups(crowd.given) or doubtful_groups(crowd.given)):
+    for group, gold in _on_gold(of, copying_groups(of.annotations) or doubtful_groups(of.annotations)):
         if gold is not None and gold.is_better:
             names = [of.annotations.workers[j] for j in group.workers.tolist()]
             yield Said(
-                f"{listed(names)} are better than the rest, by which they agree so much: {_agreement_of(group)}. "
+                f"{listed(names)} are better than the rest, by which they agree so much: {_agreement_of(of, group)}. "
                 f"{gold.text}",
                 values={"workers": names, "within": group.within, "outside": group.outside, "by_gold": gold.told},
                 severity="note",
@@ -81,11 +81,12 @@ def _on_gold(of: Labels, groups: Iterable[AgreeingGroup]) -> OnGolds:
     return [(group, on_gold(of.annotations, group)) for group in groups]
 
 
-def _agreement_of(group: AgreeingGroup) -> str:
+def _agreement_of(of: Labels, group: AgreeingGroup) -> str:
     """Return how often a group gives the same label, as a clause."""
+    same = "give the same label, or abstain together," if by_abstaining(of.annotations) else "give the same label"
     place = "" if group.question is None else f" of question {group.question!r}"
     return (
-        f"they give the same label in {group.within:.0%} of their annotations of one task{place} "
+        f"they {same} in {group.within:.0%} of their annotations of one task{place} "
         f"({count_text(group.n_tasks, 'task')}), and the label of others in {group.outside:.0%}"
     )
 
@@ -96,7 +97,7 @@ def _in_doubt(of: Labels, groups: OnGolds) -> Said:
     names = [workers[j] for j in first.workers.tolist()]
     alike = len({one and one.told for _, one in groups}) == 1
     others = f"; {'so it is with' if alike else 'so agree'} {count_text(len(groups) - 1, 'other group')}"
-    agree = f"{_agreement_of(first)}, more than workers who err independently of each other would"
+    agree = f"{_agreement_of(of, first)}, more than workers who err independently of each other would"
     agree += others * (len(groups) > 1) + ("" if gold is None else f". {gold.text}")
     remedy = _remedy(of, {families.get(name) for name in names})
     remedy += "; cp.error_correlation(fit, gold) says like how many they count"
@@ -156,9 +157,9 @@ def perhaps_copies(of: Labels) -> Iterator[Said]:
     copy .75 and .85 of the third; and of 3 of 240 healthy ones, 40 of each shape.
     """
     crowd = crowd_of(of)
-    if crowd is None or copying_groups(crowd.given):
+    if crowd is None or copying_groups(of.annotations):
         return
-    found = [one for one in _on_gold(of, doubtful_groups(crowd.given)) if one[1] is None or not one[1].is_better]
+    found = [one for one in _on_gold(of, doubtful_groups(of.annotations)) if one[1] is None or not one[1].is_better]
     found = [(group, gold) for group, gold in found if not _are_contradicted(of, group)]
     if not found:
         return
@@ -166,12 +167,12 @@ def perhaps_copies(of: Labels) -> Iterator[Said]:
     names = [workers[j] for j in first.workers.tolist()]
     values = {"workers": names, "within": first.within, "outside": first.outside, **by_gold(gold)}
     if gold is not None and gold.is_copy:
-        text = f"{listed(names)} count as one, by gold labels: {_agreement_of(first)}. {gold.text}"
+        text = f"{listed(names)} count as one, by gold labels: {_agreement_of(of, first)}. {gold.text}"
         yield Said(text, "copies='one' counts them as one worker", values)
     elif not crowd.knows_names:
         text = (
-            f"whether {listed(names)} are much better than the rest, or copies who outvote it: {_agreement_of(first)}, "
-            f"and these agree too little to tell{'' if gold is None else f'. {gold.text}'}"
+            f"whether {listed(names)} are much better than the rest, or copies who outvote it: "
+            f"{_agreement_of(of, first)}, and these agree too little to tell{'' if gold is None else f'. {gold.text}'}"
         )
         remedy = "Compare with majority vote, and with copies='one', which counts them as one worker"
         yield open_question(text, remedy, **values)._replace(severity="note")
@@ -194,8 +195,10 @@ def always_the_same(of: Labels) -> Iterator[Said]:
     crowd = crowd_of(of)
     if crowd is None:
         return
-    known = [set(group.workers) for group in copying_groups(crowd.given)]
-    found = [group for group in always_same_groups(crowd.given) if not any(set(group.workers) <= one for one in known)]
+    known = [set(group.workers) for group in copying_groups(of.annotations)]
+    found = [
+        group for group in always_same_groups(of.annotations) if not any(set(group.workers) <= one for one in known)
+    ]
     if not found:
         return
     workers = of.annotations.workers
@@ -370,10 +373,9 @@ def with_copies(annotations: Annotations, rule: str, labels_of: Callable[[Annota
     repeats = agreeing_repeats(annotations.of_classes())
     once = annotations if repeats is None else given_once(annotations, repeats.workers)
     repeats = repeats if once.n_annotations < annotations.n_annotations else None
-    given = once.of_classes()
-    groups = copying_groups(given) or (doubtful_groups(given) if rule == "one" else [])
+    groups = copying_groups(once) or (doubtful_groups(once) if rule == "one" else [])
     if rule == "auto":
-        groups = [group for group in groups if not _is_able(group, given, groups)]
+        groups = [group for group in groups if not _is_able(group, once, groups)]
     merged = as_one(once, groups)
     is_few = merged.n_annotations < LEFT * once.n_annotations
     if rule == "auto" and is_few and (merged.scored or dependence(merged, labels_of(merged)) >= BEFORE):
@@ -384,7 +386,7 @@ def with_copies(annotations: Annotations, rule: str, labels_of: Callable[[Annota
 def _is_able(group: AgreeingGroup, given: Annotations, groups: Sequence[AgreeingGroup]) -> bool:
     """Return whether a group gave most where other groups count once, and much of its agreement may be of ability."""
     left = as_one(given, [one for one in groups if one is not group])
-    n = np.bincount(np.asarray(left.worker), left.row_counts, left.n_workers)
+    n = left.of_classes().n_by_worker()
     if n[group.workers].sum() <= n.sum() / 2:
         return False
     workers = group.workers.tolist()

@@ -250,7 +250,7 @@ def _measured(rows: _Rows, group: np.ndarray, is_other: np.ndarray | None = None
 @check("labels_seen", "crowd", needs={"workers", "memory"})
 def labels_seen(of: Labels) -> Iterator[Said]:
     """Workers who saw what others gave (:func:`seeing`), where they are not said to copy each other."""
-    if (crowd := crowd_of(of)) is None or copying_groups(crowd.given) or (found := seeing(crowd.given)) is None:
+    if (crowd := crowd_of(of)) is None or copying_groups(of.annotations) or (found := seeing(crowd.given)) is None:
         return
     names = [of.annotations.workers[j] for j in found.workers.tolist()]
     who = "it agrees" if len(names) == 1 else "each of them agrees"

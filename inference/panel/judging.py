@@ -111,10 +111,9 @@ def judge(
     judged = None if known is None else estimate_workers(found, known, interval=interval)
     agreed = agreement(annotations, found, interval=interval, seed=seed)
     errors = _errors(found, annotations, interval, seed)
-    given = annotations.of_classes()
-    groups = [(group, on_gold(annotations, group)) for group in copying_groups(given)]
+    groups = [(group, on_gold(annotations, group)) for group in copying_groups(annotations)]
     better = {tuple(group.workers.tolist()) for group, gold in groups if gold is not None and gold.is_better}
-    same = [group for group in same_groups(given) if tuple(group.workers.tolist()) not in better]
+    same = [group for group in same_groups(annotations) if tuple(group.workers.tolist()) not in better]
     scores = found.worker_scores(interval)
     judges = _judges(scores, annotations, judged, agreed.by_worker, errors)
     values, said = scores_of_classes(annotations.kind, list(annotations.classes), positive)

@@ -10,7 +10,7 @@ import pytest
 from picked_findings import codes, findings_of
 
 import crowdppl as cp
-from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, accuracies, copies, drawn, twins
+from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, accuracies, copied_functions, copies, drawn, twins
 from crowdppl.benchmarks.support.crowd_shapes import crowd as crowd_of
 from crowdppl.inference.findings import copies as room
 from crowdppl.inference.findings.copies import (
@@ -241,6 +241,35 @@ def test_two_raters_of_one_question_of_a_rubric_are_found():
 @pytest.mark.parametrize("name", ["bluebird", "dog", "rte", "weather_amt", "judges_llmbar"])
 def test_no_two_workers_of_open_crowds_give_the_same(name):
     assert same_groups(cp.load_dataset(name).of_classes()) == []
+
+
+def test_copies_among_labelling_functions_show_in_who_abstains():
+    for seed in range(4):
+        annotations = copied_functions(np.random.default_rng(seed)).without_gold()
+        found = {frozenset(annotations.workers[j] for j in group.workers) for group in agreeing_groups(annotations)}
+        assert found == {frozenset({j, j + 8, j + 12}) for j in range(4)}
+        apart = annotations.rows(np.asarray([annotations.workers[j] < 8 for j in annotations.worker]))
+        assert not copying_groups(apart)
+        assert not agreeing_groups(annotations.of_classes())  # of two who give the same class all are the same
+
+
+@pytest.mark.filterwarnings("ignore::crowdppl.CrowdWarning")
+def test_auto_counts_a_labelling_function_that_came_thrice_once():
+    right = []
+    for seed in range(2):
+        annotations = copied_functions(np.random.default_rng(seed))
+        fits = [cp.fit("auto", annotations.without_gold(), copies=rule, progress=False) for rule in ("auto", "keep")]
+        right.append([(fit.posterior.argmax(1) == annotations.gold).mean() for fit in fits])
+        (finding,) = findings_of(fits[0], "copies")
+        assert "give the same label, or abstain together, in" in finding.text
+    once, in_full = np.mean(right, 0)
+    assert once > in_full + 0.05
+
+
+@pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
+@pytest.mark.parametrize("name", ["ws_sms", "ws_youtube"])
+def test_no_labelling_functions_of_open_sets_are_copies(name):
+    assert not copying_groups(cp.load_dataset(name))
 
 
 def test_repeated_annotations_change_nothing():

@@ -45,7 +45,7 @@ MORE_THAN_TIE = re.compile("(tie)?(both(are)?(good|bad)?|neither|equally(good|ba
 IS_BETTER = re.compile(
     r"(is)?(much|far|clearly|significantly|slightly|somewhat|marginally)?(better|preferred|wins|won)$"
 )
-"""What a label may have after its side, in small letters: A is slightly better, model_a wins."""
+"""Words that a label may have after its side, in small letters: A is slightly better, model_a wins."""
 
 WORDS: dict[str, tuple[str, ...]] = {
     "left": ("left", "first", *(f"{what}{end}" for what in COMPARED for end in ("a", "1"))),

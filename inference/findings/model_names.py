@@ -9,10 +9,10 @@ SNAPSHOT = re.compile(r"[-@](\d{4}-\d\d-\d\d|20\d{6}|\d{4}|0\d\d)(-preview)?$")
 """The end of a model's name that says which version of it answered: a date, a month or a number."""
 
 NO_SNAPSHOT = re.compile(r"[-:]latest$|-v\d+:\d+$")
-"""What may stand at the end, and tells no version of the model."""
+"""Ends of a name that tell no version of the model."""
 
 PROVIDER = re.compile(r"^([a-z]{2,}\.)+(?=[a-z])|^([a-z_]+:)+(?=[a-z]\w*[-.\d])")
-"""What stands before a model's name, beside all up to a stroke: ``anthropic.`` and ``openai:chat:``."""
+"""Beginnings of a model's name, beside all up to a stroke: ``anthropic.`` and ``openai:chat:``."""
 
 
 def short_name(name: object) -> str:

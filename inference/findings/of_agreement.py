@@ -167,7 +167,7 @@ def err_together(of: Labels) -> Iterator[Said]:
 
 
 def _allowed_for(of: Posterior) -> Iterator[Said]:
-    """What is said of an average where a story of its that takes workers for independent says that they are not.
+    """Return a finding on an average where a story of its that takes workers for independent says they are not.
 
     It is a note where stories that allow for it have most of the weight, whose extent no annotation tells.
     """

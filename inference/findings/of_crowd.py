@@ -262,8 +262,8 @@ def _are_two(of: Labels) -> bool:
     if annotations.evidence is not None or len(annotations.models) or annotations.preferences:
         return False
     task, worker = _annotated(annotations.of_classes())
-    n_tasks = len(np.unique(task))
-    return len(np.unique(worker)) == 2 and TASKS <= n_tasks < len(task)
+    n_tasks, n_workers = (np.count_nonzero(np.bincount(codes)) for codes in (task, worker))
+    return bool(n_workers == 2 and TASKS <= n_tasks < len(task))
 
 
 def _annotated(annotations: Annotations) -> tuple[np.ndarray, np.ndarray]:
@@ -272,7 +272,8 @@ def _annotated(annotations: Annotations) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(annotations.workers, Units):
         worker, n_workers = annotations.workers.task[worker], len(annotations.workers.tasks)
     given = annotations.row_counts > 0
-    pairs = np.unique(np.asarray(annotations.task, np.int64)[given] * n_workers + worker[given])
+    pairs = np.sort(np.asarray(annotations.task, np.int64)[given] * n_workers + worker[given])  # np.unique takes longer
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
     return pairs // n_workers, pairs % n_workers
 
 

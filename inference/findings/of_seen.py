@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, cg
 
 from ...data import Annotations
 from ...data.arrays import cross_counts
@@ -97,23 +97,21 @@ def followed_first(given: Annotations) -> Followed | None:
     is_first[order[begin[n > 0]]] = 1
     times, firsts = np.bincount(worker), np.bincount(worker, is_first)
     early = [(firsts[worker[of]] - own) / np.maximum(times[worker[of]] - 1, 1) for of, own in ((first, 1), (second, 0))]
-    effects = np.zeros((len(several), len(workers) + 1))
-    effects[:, -1] = EARLY * (early[0] - early[1])
-    effects[np.arange(len(several)), codes[: len(several)]] = ABILITY
-    effects[np.arange(len(several)), codes[len(several) :]] = -ABILITY
+    task_of_effect = np.tile(np.arange(len(several)), 3)
+    effect = np.concatenate([codes, np.full(len(several), len(workers))])
+    sizes = np.concatenate([np.repeat([ABILITY, -ABILITY], len(several)), EARLY * (early[0] - early[1])])
+    effects = sparse.csr_array((sizes, (task_of_effect, effect)), (len(several), len(workers) + 1))
     weight = _solved(effects, max(difference.var(), LEAST))
     share = float(weight @ difference / weight.sum())
     first_side, second_side = sides.mean(1).tolist()
     return Followed(len(several), (first_side, second_side), share, share * float(np.sqrt(weight.sum())))
 
 
-def _solved(effects: np.ndarray, noise: float) -> np.ndarray:
-    """Return what the variance E Eᵀ + noise I takes to ones, ``(n,)``, by the smaller of E Eᵀ and Eᵀ E (Woodbury)."""
-    n, n_effects = effects.shape
-    if n <= n_effects:
-        return np.asarray(cho_solve(cho_factor(effects @ effects.T + noise * np.eye(n)), np.ones(n)))
-    inner = effects.T @ effects + noise * np.eye(n_effects)
-    return np.asarray(1 - effects @ cho_solve(cho_factor(inner), effects.sum(0))) / noise
+def _solved(effects: sparse.csr_array, noise: float) -> np.ndarray:
+    """Return the numbers ``(n,)`` that the variance E Eᵀ + noise I takes to ones, by conjugate gradients."""
+    n = effects.shape[0]
+    variance = LinearOperator((n, n), lambda values: effects @ (effects.T @ values) + noise * values)
+    return np.asarray(cg(variance, np.ones(n), rtol=1e-9)[0])
 
 
 @check("first_followed", "crowd", needs={"workers", "memory"})

@@ -34,7 +34,7 @@ import numpy as np
 from scipy import sparse
 
 from ...data import Annotations, Ids
-from ...data.arrays import connected_parts, cross_counts
+from ...data.arrays import connected_parts, cross_counts, read_only
 from ...data.ids import NO_IDS
 from ...data.kinds import NOMINAL
 from ...data.questions import Units
@@ -122,21 +122,39 @@ def by_abstaining(annotations: Annotations) -> bool:
     return of_one_class_each(annotations)[1] > ONE_SIDED
 
 
-def _compared(annotations: Annotations) -> Annotations:
-    """The annotations of which agreement is looked at: classes, and abstentions as another where they tell."""
-    if not by_abstaining(annotations):
-        return annotations.of_classes()
-    known = annotations.replace(gold=None, evidence=None, prior=None)
-    return known.replace(classes=annotations.categories, abstentions=NO_IDS, kind=NOMINAL)
-
-
 @once
 def _groups(annotations: Annotations) -> _Groups:
-    annotations = _compared(annotations)
     if annotations.mirrored is not None:
         return _Groups(
             *(list(_of_workers(groups, annotations.n_workers)) for groups in _groups(_by_order(annotations)))
         )
+    return _of_functions(annotations) if by_abstaining(annotations) else _of_classes(annotations.of_classes())
+
+
+def _of_functions(annotations: Annotations) -> _Groups:
+    """Return the groups of labelling functions who give one class: those of each class, by abstentions as another.
+
+    Of two classes an abstention counts for the other one, so that functions of both tell of the truth. Of more they
+    agree by their class, so that those of each are looked at by themselves.
+    """
+    n_classes, worker = annotations.n_classes, np.asarray(annotations.worker)
+    label = np.minimum(np.asarray(annotations.label), n_classes)  # the last one is any abstention
+    n = cross_counts((annotations.n_workers, n_classes + 1), worker, label)[:, :n_classes]
+    gives = np.where(((n > 0).sum(1) == 1) & (n.sum(1) >= COMMON), n.argmax(1), -1)
+    used = np.unique(gives[gives >= 0]).tolist()
+    known = annotations.replace(gold=None, evidence=None, prior=None, kind=NOMINAL, abstentions=NO_IDS)
+    found: list[_Groups] = []
+    for k in used[:1] if len(used) == 2 else used:
+        kept = (gives >= 0 if len(used) == 2 else gives == k)[worker]
+        of_others = np.where(gives[worker] == k, label != k, label != n_classes).astype(np.int32)
+        found.append(_of_classes(known.replace(label=read_only(of_others), classes=Ids(["k", "other"])).rows(kept)))
+    return _Groups(
+        *([group for part in found for group in part[i] if np.ptp(gives[group.workers]) == 0] for i in range(3))
+    )
+
+
+def _of_classes(annotations: Annotations) -> _Groups:
+    """Return the groups by annotations whose classes are all that counts."""
     given = _given(annotations)
     units = annotations.tasks
     if not isinstance(units, Units):

@@ -266,6 +266,17 @@ def test_auto_counts_a_labelling_function_that_came_thrice_once():
     assert once > in_full + 0.05
 
 
+@pytest.mark.parametrize(("n_classes", "covers"), [(2, 0.35), (2, 0.08), (4, 0.3)])
+def test_labelling_functions_that_err_independently_are_no_copies(n_classes, covers):
+    """They agree by the class that they give, some fire on most tasks of it, and of two classes rarely both fire."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        truth, of_class, right = rng.integers(0, n_classes, 800), np.arange(16) % n_classes, rng.uniform(0.7, 0.95, 16)
+        fires = rng.random((800, 16)) < 2 * covers * np.where(truth[:, None] == of_class, right, 1 - right)
+        matrix = np.where(fires, of_class, -1)
+        assert not copying_groups(cp.Annotations.from_matrix(matrix, abstain=[-1], ordered=False))
+
+
 @pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
 @pytest.mark.parametrize("name", ["ws_sms", "ws_youtube"])
 def test_no_labelling_functions_of_open_sets_are_copies(name):

@@ -261,17 +261,23 @@ def _are_two(of: Labels) -> bool:
     annotations = of.annotations
     if annotations.evidence is not None or len(annotations.models) or annotations.preferences:
         return False
-    task, worker = _annotated(annotations.of_classes())
-    n_tasks, n_workers = (np.count_nonzero(np.bincount(codes)) for codes in (task, worker))
-    return bool(n_workers == 2 and TASKS <= n_tasks < len(task))
+    annotations = annotations.of_classes()
+    if np.count_nonzero(np.bincount(_people(annotations), annotations.row_counts)) != 2:
+        return False
+    task, _ = _annotated(annotations)
+    return bool(TASKS <= np.count_nonzero(np.bincount(task)) < len(task))
+
+
+def _people(annotations: Annotations) -> np.ndarray:
+    """Return the worker of each row, ``(A,)``; a worker of several questions is one."""
+    worker = np.asarray(annotations.worker)
+    return annotations.workers.task[worker] if isinstance(annotations.workers, Units) else worker
 
 
 def _annotated(annotations: Annotations) -> tuple[np.ndarray, np.ndarray]:
     """Return tasks and workers who annotated them, each pair once; a worker of several questions is one."""
-    worker, n_workers = np.asarray(annotations.worker), annotations.n_workers
-    if isinstance(annotations.workers, Units):
-        worker, n_workers = annotations.workers.task[worker], len(annotations.workers.tasks)
-    given = annotations.row_counts > 0
+    worker, given = _people(annotations), annotations.row_counts > 0
+    n_workers = int(worker.max(initial=0)) + 1
     pairs = np.sort(np.asarray(annotations.task, np.int64)[given] * n_workers + worker[given])  # np.unique takes longer
     pairs = pairs[np.diff(pairs, prepend=-1) > 0]
     return pairs // n_workers, pairs % n_workers

@@ -17,9 +17,11 @@ from .agreement import krippendorff_alpha
 from .arrays import BY_ROW, BY_TASK, changed, cross_counts, read_only
 from .build import build
 from .cards import never_raising
-from .column_names import missing_column, own_or_known_column
-from .comparison_columns import needed_comparison_columns, with_drawn_sides
-from .comparisons import OF_DRAWN_SIDES, columns_of_tasks, comparison_fields, pairs_frame, shown_columns
+from .column_names import own_or_known_column
+from .comparisons import (
+    pairs_frame,
+    shown_columns,
+)
 from .constructors import Constructors
 from .errors import AnnotationError
 from .features import FEATURES_OF, features_fields
@@ -28,7 +30,8 @@ from .gold import resolve_gold
 from .id_text import listing
 from .ids import NO_IDS, Ids
 from .joining import joined, refuse_new_classes
-from .kinds import NOMINAL, SIDES, Kind, Ordered
+from .kinds import NOMINAL, Kind, Ordered
+from .later_comparisons import gold_by_task, more_comparisons, refuse_questions
 from .levels import verdicts
 from .long import LongColumns, frame_rows
 from .pseudonyms import Key, check_workers, pseudonyms, read_key
@@ -400,7 +403,8 @@ class Annotations(Constructors):
         """Return the same annotations with other gold labels.
 
         Args:
-            gold: as for `from_frame`: labels by task, a table, or the path of a file with one; or positions of the
+            gold: as for `from_frame`: labels by task, a table, or the path of a file with one, of comparisons also one
+                with the two items, in either order, and the better one; or positions of the
                 classes in the order of the tasks, −1 where unknown, as the attribute `gold` has them; None for none.
 
         Raises:
@@ -411,7 +415,7 @@ class Annotations(Constructors):
         if self._are_positions(gold):
             return self.replace(gold=read_only(gold.astype(np.int32)))
         pairs = None if self.sides is None else (np.asarray(self.sides), self.items)
-        option = "truth_classes" if self.scored else "classes"
+        gold, option = gold_by_task(self, gold), "truth_classes" if self.scored else "classes"
         about: dict[str, Any] = {"abstentions": self.abstentions, "pairs": pairs, "kind": self.kind, "option": option}
         about |= {role: name for role, name in self.columns if role in (*COLUMNS, QUESTION) and isinstance(name, str)}
         about.pop("worker", None)
@@ -464,10 +468,17 @@ class Annotations(Constructors):
         if more is None or (is_frame(more) and not len(as_frame(more))):
             return self
         if not isinstance(more, Annotations) and self.sides is not None:
-            more = self._more_comparisons(as_frame(more).to_pandas())
+            more = Annotations(**more_comparisons(self, as_frame(more).to_pandas()))
+        elif not isinstance(more, Annotations) and "tags" in (known := self.known_columns(as_frame(more).columns)):
+            roles: Any = {
+                role: known.get(role) or own_or_known_column(role, as_frame(more).columns, "the table")
+                for role in ("task", "worker")
+            }
+            more = Annotations.from_tags(more, tags=known["tags"], known=list(self.questions), **roles)
         elif not isinstance(more, Annotations):
             columns = as_frame(more).columns
             known = self.known_columns(columns)
+            refuse_questions(self, more, known)
             asked = known.get(QUESTION, QUESTION) if len(self.questions) else None
             several = asked if isinstance(asked, list) else []
             free = [name for name in columns if name != asked and name not in several] + ["label"] * bool(several)
@@ -490,39 +501,6 @@ class Annotations(Constructors):
                 fields = build(rows, classes=self.classes, abstain=self.abstentions, kind=self.kind, tell=False)
             more = Annotations(**fields)
         return joined(self, more)
-
-    def _more_comparisons(self, table: pd.DataFrame) -> Annotations:
-        """Return a table of comparisons as annotations whose tasks are named as these are.
-
-        Raises:
-            AnnotationError: it is none, or lacks a column of what these tasks are named by.
-        """
-        has_questions = len(self.questions) > 0
-        known = self.known_columns(table.columns)
-        table = table.rename(columns={name: side for side in SIDES[:2] if (name := known.pop(side, None)) is not None})
-        given: dict[str, Any] = {role: name for role, name in known.items() if has_questions or role != QUESTION}
-        given = ({"task": given.pop("prompt")} if "prompt" in given else {}) | given
-        given |= {} if self.named else {"worker": None}
-        given |= {"question": QUESTION} if has_questions and QUESTION in table and "question" not in given else {}
-        about: dict[str, Any] = {"given": given, "abstain": self.abstentions, "looks": has_questions}
-        drawn = with_drawn_sides(table)
-        is_drawn, table = drawn is not table, drawn
-        found = needed_comparison_columns(table, "the table", **about)
-        n_asked, asked = columns_of_tasks(self), found.task or found.prompt
-        if n_asked != 0 and asked is None and not self.preferences:
-            role = "prompts" if n_asked else "tasks"
-            raise AnnotationError(
-                f"the table has no column of {role}, and these comparisons are by {role}: "
-                f"{self.tasks[0]!r} is one; add it, or give cp.Annotations.from_comparisons(table)"
-            )
-        if self.named and found.worker is None:
-            raise missing_column("worker", None, table.columns, "the table")
-        question = (found.question or QUESTION) if has_questions else None
-        task, prompt = asked if n_asked is None else None, asked if n_asked else None
-        columns = dataclasses.replace(found, task=task, prompt=prompt, question=question)
-        silent, alone = list(self.abstentions) or None, self.preferences
-        fields = comparison_fields(table, columns, abstain=silent, preferences=alone, tell=False)
-        return Annotations(**fields | (OF_DRAWN_SIDES if is_drawn else {}))
 
     def expanded(self) -> Annotations:
         """Return the same annotations with one row for each: a row with a count of n becomes n rows without counts."""

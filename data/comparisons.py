@@ -262,7 +262,7 @@ def comparison_fields(
         named_by |= {} if named is None or asked is None else {named: asked.ids}
         named_by |= {} if question is None or of_rows is None else {question: of_rows.ids}
         if (table := table_of_gold(gold, named_by)) is not None:
-            gold = _gold_of_pairs(table, replace(columns, label=label, question=question, task=task), meaning)
+            gold = gold_of_pairs(table, replace(columns, label=label, question=question, task=task), meaning)
         fields["gold"] = read_only(resolve_gold(gold, fields["tasks"], fields["classes"], **known))
     if of_items is not None:
         fields |= features_fields("item_features", of_items, items, ITEM, ordered=False)
@@ -314,9 +314,7 @@ def _tidied(
     return table.assign(**found, **{label: table[label].map(said, na_action="ignore")})
 
 
-def _gold_of_pairs(
-    table: pd.DataFrame, columns: ComparisonColumns, meaning: Mapping[Any, str] | None
-) -> dict[Any, Any]:
+def gold_of_pairs(table: pd.DataFrame, columns: ComparisonColumns, meaning: Mapping[Any, str] | None) -> dict[Any, Any]:
     """Return the better item, or "tie", by task, of a table of gold labels with the columns of the comparisons.
 
     Raises:

@@ -79,7 +79,8 @@ def tag_fields(
         options |= {"gold": pairs}
     columns, options = LongColumns.among({"task": task, "worker": worker, "question": QUESTION} | options)
     options = {"classes": [NO, YES]} | options
-    return long_fields(rows, columns, where=lambda place: where(int(row[place])), **options)
+    fields = long_fields(rows, columns, where=lambda place: where(int(row[place])), **options)
+    return fields | {"columns": (*fields["columns"], ("tags", tags))}
 
 
 def _tell_dropped(dropped: np.ndarray, kept: np.ndarray, tasks: pd.Series, tags: str, where: Where) -> None:

@@ -635,6 +635,8 @@ class Asked:
         found = {role: name for role, name in known.items() if self.roles.get(role) == INFER}
         if self.looks and "question" in known and self.first is not None and len(self.first.questions):
             found |= {"question": known["question"], "looks": False}
+        if "tags" in known and self.tags is None and "label" not in self.named:
+            found["tags"] = known["tags"]
         if "task" not in found and self.task == INFER and "prompt" in known:
             found["task"] = known["prompt"]
         return replace(self, **found)

@@ -566,7 +566,8 @@ def _tagged(table: Table, tags: str, asked: Asked) -> tuple[Annotations, str]:
         frame = frame.assign(**{name: convert_text(frame[name])[0] for name in ids})
     if (lists := parsed_cells(frame[tags])) is not None:
         frame = frame.assign(**{tags: lists})
-    own: dict[str, Any] = {"tag_separator": asked.tag_separator, "empty": asked.empty or "refuse", "known": None}
+    known = None if asked.first is None else list(asked.first.questions) or None
+    own: dict[str, Any] = {"tag_separator": asked.tag_separator, "empty": asked.empty or "refuse", "known": known}
     own |= {"task": roles.task, "worker": roles.worker, "tags": tags, "gold": asked.truth}
     rest = left_out(frame.columns, [roles.task, roles.worker, tags])
     found = Annotations(**tag_fields(frame, where=table.where, **own, **asked.options))

@@ -164,6 +164,34 @@ def test_names_and_labels_that_differ_by_slips_alone_are_one_where_it_is_asked()
     assert cp.read(slips, tidy=True, tell=False).tasks == clean.tasks
 
 
+@pytest.mark.parametrize("form", ["frame", "csv"])
+def test_gold_labels_that_come_later_may_be_a_table_of_the_items_in_either_order(form, tmp_path):
+    rows = ROWS.assign(prompt=[1, 1, 2, 3]).rename(columns={"left": "a", "right": "b", "label": "said"})
+    names = {"left": "a", "right": "b", "label": "said"}
+    gold = pd.DataFrame({"prompt": [1, 2], "a": ["y", "y"], "b": ["x", "z"], "gold": ["left", "y"]})
+    expected = [1, 0, -1]  # of y and x the left one, y, which is right in the task
+    for label in ("left", "y"):
+        source = gold.assign(gold=label)
+        if form == "csv":
+            source.to_csv(tmp_path / "gold.csv", index=False)
+            source = tmp_path / "gold.csv"
+        annotations = Annotations.from_comparisons(rows, **names)
+        assert annotations.with_gold(source).gold.tolist() == expected
+        fit = cp.fit("majority_vote", annotations, progress=False)
+        assert cp.score(fit, source)["tasks"] == 2
+    named = Annotations.from_comparisons(rows.rename(columns={"prompt": "q"}), task="q", **names)
+    of_names = gold.rename(columns={"prompt": "q"}).assign(gold="left")
+    assert named.with_gold(of_names).gold.tolist() == expected
+
+
+def test_a_table_of_several_criteria_is_not_added_to_comparisons_by_one():
+    rows = pd.concat([ROWS.assign(criterion="safe"), ROWS.assign(criterion="kind")])
+    one = Annotations.from_comparisons(rows, question="criterion").of_question("safe")
+    with pytest.raises(AnnotationError, match=r"'criterion' has several questions, 'safe', 'kind'.*rows of one"):
+        one.joined(rows)
+    assert one.joined(rows[rows["criterion"] == "safe"].assign(worker="new")).n_annotations == 8
+
+
 def test_a_graph_in_parts_is_warned_of_with_its_parts():
     frame = pd.concat([ROWS, pd.DataFrame([("u", "v", "ann", "left")], columns=ROWS.columns)])
     with pytest.warns(AnnotationWarning, match=r"2 parts.*'u', 'v'; 'x', 'y', 'z'\).*only within"):

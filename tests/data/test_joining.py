@@ -61,6 +61,14 @@ def test_columns_of_questions_and_of_comparisons_are_those_of_the_first_table():
     assert again.joined(long.iloc[:1].assign(Coder="c")).n_annotations == 7
     rows = pd.DataFrame({"A": ["x"], "B": ["y"], "Ask": ["p"], "Coder": ["a"], "Code": ["A"]})
     columns = {"left": "A", "right": "B", "prompt": "Ask", "worker": "Coder", "label": "Code"}
+    tags = pd.DataFrame({"Post": [1, 1, 2], "Coder": list("aba"), "topics": ["art|sport", "art", "food"]})
+    tagged = cp.Annotations.from_tags(tags, task="Post", worker="Coder", tags="topics")
+    added = pd.DataFrame({"Post": [2], "Coder": ["b"], "topics": ["art"]})
+    for both in (tagged.joined(added), cp.fit("one_coin", tagged, progress=False).update(added).annotations):
+        given = both.to_frame().query("task == 2 and worker == 'b'")
+        assert dict(zip(given["question"], given["label"], strict=True)) == {"art": "yes", "sport": "no", "food": "no"}
+    with pytest.raises(cp.AnnotationError, match="the tag 'law' is none of"):
+        tagged.joined(added.assign(topics="law"))
     compared = cp.Annotations.from_comparisons(rows, **columns, classes=["left", "right"])
     joined = compared.joined(rows.assign(Coder="b", Code="B"))
     assert (list(joined.tasks), joined.votes().tolist()) == ([("p", "x", "y")], [[1, 1]])

@@ -11,8 +11,7 @@ are, workers give it by error; where nobody ever does on one side, it was not th
 the labels of others. With errors of worker j, on tasks to which most give class m, on :math:`n_1` annotations of the
 one side and :math:`n_2` of the other, that all t of them lie on the other has the probability
 :math:`(n_2 / (n_1 + n_2))^t` where nothing changed, and the tail is the product over j and m. Annotations of a class
-that a task has several of count as one together. Workers of one side alone count as one draw each, of whether they give
-the class at all.
+that a task has several of count as one together.
 
 Tasks are in the order in which the data have them, in which classes are looked for by the times where these are known.
 """
@@ -26,6 +25,7 @@ from ...data import Annotations
 from ...data.arrays import cross_counts
 from ...data.description import count_text
 from ...data.id_text import name_quoted
+from ...data.kinds import Kind, Ordered
 from ...data.questions import Units
 from ...data.some_tasks import some_tasks
 from .of_crowd import crowd_of
@@ -42,7 +42,6 @@ LOOKED_AT, NUMBERS = 200_000, 2e7  # annotations, and these times classes; of mo
 PART = 0.05  # of the tasks, that each side of a class has at the least
 RARE = 10  # annotations of a class at the least, for it to be missed
 TAIL = 1e-4  # probability, for all classes, that one is missing by chance
-WORKED = 5  # annotations of a worker of one side, for whether one of them is of the class to count
 
 
 class Stretch(NamedTuple):
@@ -180,13 +179,16 @@ def classes_of_a_part(given: Annotations) -> list[OfAPart]:
     task, worker, label = (np.asarray(getattr(given, name)) for name in ("task", "worker", "label"))
     n = np.bincount(label, given.row_counts, given.n_classes)
     found: list[OfAPart] = []
+    of_first = label[np.flatnonzero(np.diff(task, prepend=-1))]
+    if given.when is None and (np.diff(of_first) != 0).sum() < given.n_classes:  # rows are sorted by label
+        return found
     for since in (True, False):
         begins = np.full(given.n_classes, n_tasks)
         at = place if since else n_tasks - 1 - place
         np.minimum.at(begins, label, at[task])
         for k in np.flatnonzero((n >= RARE) & (begins >= PART * n_tasks) & (begins <= (1 - PART) * n_tasks)).tolist():
             votes = cross_counts((n_tasks, given.n_classes), task, label, weight=given.row_counts)
-            tail = np.exp(_log_tail(votes, task, worker, label, k, at[task] - begins[k]))
+            tail = np.exp(_log_tail(votes, task, worker, label, k, at[task] - begins[k], given.kind))
             if (tail := float(tail * 2 * given.n_classes)) < TAIL:
                 named = names[int(places[np.flatnonzero(at == begins[k])[0]])]
                 missing = round(begins[k] / n_tasks * len(names))
@@ -212,9 +214,12 @@ def _in_order(given: Annotations, names: object, places: np.ndarray) -> np.ndarr
 
 
 def _log_tail(
-    votes: np.ndarray, task: np.ndarray, worker: np.ndarray, label: np.ndarray, k: int, side: np.ndarray
+    votes: np.ndarray, task: np.ndarray, worker: np.ndarray, label: np.ndarray, k: int, side: np.ndarray, kind: Kind
 ) -> float:
     """Return the logarithm of the probability that a class is missing by chance on one side.
+
+    It is that of all tasks of the other side, or of those up to the median error, which a class that comes by and by
+    does not reach so far.
 
     Args:
         votes: annotations by task and class, ``(N, K)``.
@@ -223,23 +228,22 @@ def _log_tail(
         label: its class.
         k: the class.
         side: below 0 on the side without it; 0 on the task where it begins, which does not count.
+        kind: of the classes: of ordered ones an error to the one side says nothing of the other.
     """
     others = np.where(np.arange(votes.shape[1]) == k, -1.0, votes)
-    most, n_workers = others.argmax(1), worker.max() + 1
-    counts = (side != 0) & (votes[:, k] < others.max(1))[task] & (label != most[task])
-    is_it = label == k
-    errs = is_it / np.maximum(votes[task, k], 1)  # those of one task count as one
-    _, group = np.unique(worker * votes.shape[1] + most[task], return_inverse=True)
-    without = np.bincount(group, counts & (side < 0))
-    beyond = np.bincount(group, counts & (side > 0))
-    n_errors = np.bincount(group, counts * errs)
-    log_tail = n_errors @ np.log(np.maximum(beyond, 1) / np.maximum(without + beyond, 1))
-    n = np.stack([np.bincount(worker[mask], minlength=n_workers) for mask in (side < 0, side > 0)])
-    first, last = ((one >= WORKED) & (other == 0) for one, other in (n, n[::-1]))
-    gives = np.bincount(worker, is_it, n_workers) > 0
-    if first.any() and last.any():
-        log_tail += (gives & last).sum() * np.log(last.sum() / (first.sum() + last.sum()))
-    return float(log_tail)
+    most = others.argmax(1)[task]
+    errs = (side != 0) & (votes[:, k] < others.max(1))[task] & (label != most)
+    if isinstance(kind, Ordered):
+        errs &= np.sign(label - most) == np.sign(k - most)
+    _, group = np.unique(worker * votes.shape[1] + most, return_inverse=True)
+    without, of_it = np.bincount(group, errs & (side < 0)), errs & (label == k)
+    ends = np.unique(side[of_it])
+    tails = []
+    for end in (np.inf, *ends[(len(ends) - 1) // 2 :][:1]):
+        beyond = np.bincount(group, errs & (side > 0) & (side <= end))
+        n = np.bincount(group, (of_it & (side <= end)) / np.maximum(votes[task, k], 1))  # those of a task count as one
+        tails.append(n @ np.log(np.maximum(beyond, 1) / np.maximum(without + beyond, 1)))
+    return float(max(tails))
 
 
 @check("class_of_a_part", "crowd", needs={"workers", "memory"})
@@ -251,9 +255,9 @@ def class_of_a_part(of: Labels) -> Iterator[Said]:
         name, side = name_quoted(of.annotations.classes[found.k]), "before" if found.since else "after"
         yield Said(
             f"nobody gives {name} {side} task {name_quoted(found.task)}, on {count_text(found.n_tasks, 'task')} "
-            f"({found.share:.0%}), where by the errors of workers on the others some would have, whatever these tasks "
-            "are: it was not there to be given, and tasks of it have the labels of other classes, with probabilities "
-            "that are too high",
-            f"have the tasks {side} it annotated again; gold labels of some of them tell how many are {name}",
+            f"({found.share:.0%}), where by the errors of workers on the others some would have: either it was not "
+            "there to be given, and tasks of it have the labels of other classes, with probabilities that are too "
+            "high, or these tasks are of another source, without any that is like it",
+            f"If it was not there, have the tasks {side} it annotated again; gold labels of some of them tell",
             {"class": of.annotations.classes[found.k], **found._asdict()},
         )

@@ -15,8 +15,9 @@ others by :math:`E\,|q_t|^2`. By Cauchy and Schwarz
 
 where :math:`|p_t|^2` is at most what it is of a single annotation: of a worker who is always right. It holds whatever
 classes tasks have, and however hard they are. Pairs of different others fall short of :math:`E\,|q_t|^2` by their
-variance over how many a task has, which is added. Those who agree most with the others are looked at together, in
-groups of several sizes.
+variance over how many a task has, which is added; and of others who are unequal, as of a panel whose members all
+annotate all tasks, the product of what two different ones are worth to the group takes the place of the square. Those
+who agree most with the others are looked at together, in groups of several sizes.
 """
 
 from collections.abc import Iterator
@@ -41,6 +42,7 @@ AT_ONCE = 1_000  # of them at the most
 ABILITY = 0.35  # standard deviation of a worker's effect on what follows: as of one who errs little among guessers
 EARLY = 0.5  # that of workers who are always the first, beside others who never are
 LEAST = 0.05  # variance of a task's difference, at the least
+UNSEEN = 3.0  # tasks as if they differed as far as can be: a few that all go one way say little
 FOLLOWING = 3.5  # standard errors of the part that follows
 FOLLOWED = 0.1  # the least part that is said
 LOOKED_AT = 50_000  # annotations of which agreement with all others is looked at: of more those of a sample of tasks
@@ -49,6 +51,7 @@ OF_ALL = (0.02, 0.7)  # share of the annotations that a group has
 TASKS = 40  # of a group and two others, at the least
 PARTS = 20  # of the tasks, without each of which the agreement is taken again
 SHRUNK = 5  # annotations as of the mean worker, by which workers with few are not the first
+LEAST_ERROR = 0.003  # standard error of the square of an agreement: workers who never err leave none
 CLEARLY = 3.5  # standard errors from which a group agrees too much
 
 
@@ -88,8 +91,13 @@ def followed_first(given: Annotations) -> Followed | None:
     if len(several) < DIFFER:
         return None
     rows = np.concatenate([order[begin[i] + 2 : begin[i] + n[i]] for i in several])
-    size = n[several] - 2
-    at = np.repeat(np.arange(len(several)), size)
+    at = np.repeat(np.arange(len(several)), n[several] - 2)
+    by_other = (worker[rows] != worker[first][at]) & (worker[rows] != worker[second][at])  # and no repeat of either
+    kept, at = np.unique(at[by_other], return_inverse=True)
+    rows, first, second, several = rows[by_other], first[kept], second[kept], several[kept]
+    if len(several) < DIFFER:
+        return None
+    size = np.bincount(at)
     sides = np.stack([np.bincount(at, label[rows] == label[of][at]) / size for of in (first, second)])
     difference = sides[0] - sides[1]
     workers, codes = np.unique(np.concatenate([worker[first], worker[second]]), return_inverse=True)
@@ -101,7 +109,8 @@ def followed_first(given: Annotations) -> Followed | None:
     effect = np.concatenate([codes, np.full(len(several), len(workers))])
     sizes = np.concatenate([np.repeat([ABILITY, -ABILITY], len(several)), EARLY * (early[0] - early[1])])
     effects = sparse.csr_array((sizes, (task_of_effect, effect)), (len(several), len(workers) + 1))
-    weight = _solved(effects, max(difference.var(), LEAST))
+    noise = difference.var() + UNSEEN / (len(several) + UNSEEN)
+    weight = _solved(effects, max(noise, LEAST))
     share = float(weight @ difference / weight.sum())
     first_side, second_side = sides.mean(1).tolist()
     return Followed(len(several), (first_side, second_side), share, share * float(np.sqrt(weight.sum())))
@@ -126,8 +135,9 @@ def first_followed(of: Labels) -> Iterator[Said]:
         f"{count_text(found.n_tasks, 'task')}, the later ones are of the first's class in {found.sides[0]:.0%} and of "
         f"the second's in {found.sides[1]:.0%}, and each counts as an opinion of its own, so that the labels are too "
         "sure",
-        "do not show workers what others gave; if they were not shown it, the order of a task's rows is not that in "
-        "which they came: shuffle them. Gold labels, cp.next_gold(fit, 20), tell how right the labels are",
+        "do not show workers what others gave; if they were not shown it, the first of a task is the better one, or "
+        "the order of its rows is not that in which they came. Gold labels, cp.next_gold(fit, 20), tell how right the "
+        "labels are",
         found._asdict(),
     )
 
@@ -228,15 +238,21 @@ def _measured(rows: _Rows, group: np.ndarray, is_other: np.ndarray | None = None
     with_them, among, most = (own * others).sum(1)[used] / (n * m)[used], among[used], (square[used] / n[used])
     variance = by_worker @ each**2 / max(by_worker.sum(), 1) / max(among.mean(), LEAST) - among.mean()
     variance = max(variance, 0.0) / m[used].mean()
+    weight = rows.count * counted
+    with_group = (rows.beyond * (own / np.maximum(n, 1)[:, None])[rows.task]).sum(1)
+    worth = np.bincount(rows.worker, weight * with_group) / np.maximum(np.bincount(rows.worker, weight), 1)
+    total, alone = (np.bincount(rows.task, weight * worth[rows.worker] ** power, rows.n_tasks) for power in (1, 2))
+    different = ((total**2 - alone) / np.maximum(m * (m - 1), 1))[used].mean()
+    of_pairs = np.clip(different / max((total / np.maximum(m, 1))[used].mean() ** 2, 1e-9), 0.0, 1.0)
 
     def squares(kept: np.ndarray | slice) -> tuple[float, float]:
         """The square of the agreement, and what it can be; on tasks that were chosen for their votes others may not."""
         pairs = max(among[kept].mean(), elsewhere, 0.0) + variance
-        return with_them[kept].mean() * abs(with_them[kept].mean()), most[kept].mean() * pairs
+        return of_pairs * with_them[kept].mean() * abs(with_them[kept].mean()), most[kept].mean() * pairs
 
     found, bound = squares(slice(None))
     excess = np.array([np.subtract(*squares(part != left)) for left in range(PARTS)])
-    error = max(np.sqrt((PARTS - 1) * excess.var()), 1e-9)
+    error = max(np.sqrt((PARTS - 1) * excess.var()), LEAST_ERROR)
     own, _, _ = rows.sums(rows.one, is_one)
     others, _, _ = rows.sums(rows.one, is_other)
     same = (own * others).sum(1)[used].sum() / (n * m)[used].sum()

@@ -277,6 +277,17 @@ def test_labelling_functions_that_err_independently_are_no_copies(n_classes, cov
         assert not copying_groups(cp.Annotations.from_matrix(matrix, abstain=[-1], ordered=False))
 
 
+def test_labelling_functions_of_one_kind_of_text_are_no_copies():
+    """Three kinds of text, on whose own words four functions each fire four times as often, and a third elsewhere."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        truth, kind, of_kind = rng.integers(0, 2, 1000), rng.integers(0, 3, 1000), np.arange(12) % 3
+        of_class = np.arange(12) // 3 % 2
+        often = np.where(kind[:, None] == of_kind, 4.0, 1 / 3) * np.where(truth[:, None] == of_class, 0.85, 0.15)
+        matrix = np.where(rng.random((1000, 12)) < 0.15 * often, of_class, -1)
+        assert not copying_groups(cp.Annotations.from_matrix(matrix, abstain=[-1], ordered=False))
+
+
 @pytest.mark.skipif("CROWDPPL_DATA" not in os.environ, reason="CROWDPPL_DATA names no folder of datasets")
 @pytest.mark.parametrize("name", ["ws_sms", "ws_youtube"])
 def test_no_labelling_functions_of_open_sets_are_copies(name):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
-from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, added_class
+from crowdppl.benchmarks.support.crowd_shapes import HEALTHY, accuracies, added_class, drawn
 from crowdppl.data.some_tasks import some_tasks
 from crowdppl.inference.findings import of_order
 from crowdppl.inference.findings.of_order import classes_of_a_part, stretch_of_little
@@ -109,6 +109,31 @@ def test_a_class_of_one_question_is_not_missing_from_another(by):
     rows = pd.concat([first.assign(question="first"), second.assign(question="second")])
     both = rows[["task", "worker", "label", "question"]].sort_values(by, kind="stable")
     assert not classes_of_a_part(cp.Annotations.from_frame(both, question="question", ordered=False))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_class_is_missing_from_a_file_that_is_sorted_by_label_nor_from_a_batch_of_other_classes(seed):
+    annotations = HEALTHY["plain"](np.random.default_rng(seed)).without_gold()
+    by_label = annotations.to_frame().sort_values("label", kind="stable")
+    assert not classes_of_a_part(cp.Annotations.from_frame(by_label, ordered=False))
+    batches = []
+    for batch, classes in enumerate((range(3), range(4))):
+        rng = np.random.default_rng(10 * seed + batch)
+        _, label, given = drawn(rng, accuracies(rng, 20), n_tasks=150, n_classes=len(classes))
+        task, worker = np.nonzero(given)
+        rows = {"task": task + 150 * batch, "worker": worker + 20 * batch, "label": label[task, worker]}
+        batches.append(pd.DataFrame(rows))
+    assert not classes_of_a_part(cp.Annotations.from_frame(pd.concat(batches), ordered=False))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ordered_classes_whose_tasks_are_sorted_by_what_they_are_worth_are_there_all_along(seed):
+    rng = np.random.default_rng(seed)
+    worth = np.sort(rng.normal(size=300))
+    score = np.clip(np.rint(worth[:, None] + rng.normal(scale=0.5, size=(300, 15)) + 2), 0, 4).astype(int)
+    task, worker = np.nonzero(rng.random(score.shape).argsort(1) < 5)
+    rows = pd.DataFrame({"task": task, "worker": worker, "label": score[task, worker]})
+    assert not classes_of_a_part(cp.Annotations.from_frame(rows, ordered=True))
 
 
 def test_a_fit_names_the_class_and_is_trusted_with_care():

@@ -95,6 +95,24 @@ def test_a_vote_of_most_among_the_workers_is_told_from_one_who_is_always_right(n
         assert seeing(judged(rng, sees=False, n_classes=n_classes, disputed=True)) is None
 
 
+def test_a_worker_who_annotates_a_task_again_follows_nobody():
+    for seed in range(5):
+        frame = HEALTHY["plain, two classes"](np.random.default_rng(seed)).without_gold().to_frame()
+        again = frame.drop_duplicates("task")
+        found = followed_first(cp.Annotations.from_frame(pd.concat([frame, again]), ordered=False))
+        assert found.z < of_seen.FOLLOWING
+
+
+@pytest.mark.parametrize("accuracy", [(0.99, 0.95, 0.55, 0.55), (0.99, 0.9, 0.7, 0.6, 0.5), (1.0, 1.0, 1.0, 0.6)])
+def test_unequal_members_of_a_panel_are_hardly_ever_said_to_have_seen_labels(accuracy):
+    said = 0
+    for seed in range(40):
+        sizes = {"n_tasks": 200, "n_classes": 2, "per_task": len(accuracy)}
+        _, label, _ = drawn(np.random.default_rng(seed), np.array(accuracy), **sizes)
+        said += seeing(cp.Annotations.from_matrix(label, ordered=False)) is not None
+    assert said <= 1
+
+
 def test_the_agreement_beyond_what_can_be_is_about_none_for_who_is_always_right(monkeypatch):
     monkeypatch.setattr(of_seen, "CLEARLY", -np.inf)
     monkeypatch.setattr(of_seen, "SIZES", 1)

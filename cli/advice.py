@@ -20,8 +20,8 @@ def _listed(names: str) -> str:
 
 _OF_CALLS: _Rules = (
     (
-        r"(another name|compares itself): table = annotations\.to_frame\(\)",
-        r"\1, in Python: import crowdppl as cp, pandas as pd; table = cp.load_fit('DIR').annotations.to_frame()",
+        r": table = annotations\.to_frame\(\)",
+        r", in Python: import crowdppl as cp, pandas as pd; table = cp.load_fit('DIR').annotations.to_frame()",
     ),
     (r"\bannotations\.of_question\(name\)", "--only-question NAME"),
     (r"\bannotations\.of_question\('([^']*)'\)", lambda found: f"--only-question {shlex.quote(found[1])}"),

@@ -18,10 +18,7 @@ from .arrays import BY_ROW, BY_TASK, changed, cross_counts, read_only
 from .build import build
 from .cards import never_raising
 from .column_names import own_or_known_column
-from .comparisons import (
-    pairs_frame,
-    shown_columns,
-)
+from .comparisons import pairs_frame, shown_columns
 from .constructors import Constructors
 from .errors import AnnotationError
 from .features import FEATURES_OF, features_fields

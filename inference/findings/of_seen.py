@@ -274,6 +274,7 @@ def labels_seen(of: Labels) -> Iterator[Said]:
         "far beyond chance as one who is always right would. Each counts as an opinion of its own, so that the "
         "labels are too sure",
         "leave them out, or what they gave of tasks of which they saw other labels: "
-        f"table = annotations.to_frame(); table = table[~table['worker'].isin({names!r})]",
+        f"table = annotations.to_frame(); table = table[~table['worker'].isin({names!r})]; "
+        "and fit the table",
         {**found._asdict(), "workers": names},
     )

@@ -230,8 +230,6 @@ def test_parts_over_a_story_and_minibatches_leave_the_scores_in_place():
 
 def test_abstentions_say_nothing_of_the_scores_that_the_story_does_not():
     frame = comparisons(n_pairs=20).to_frame()
-    pairs = comparisons(n_pairs=20).pairs
-    frame = frame.join(pairs, on="task")
     silent = frame.assign(worker="mute", label="refused").drop_duplicates("task")
     both = cp.Annotations.from_comparisons(pd.concat([frame, silent]), task="task", abstain=["refused"])
     alone = cp.Annotations.from_comparisons(frame, task="task")

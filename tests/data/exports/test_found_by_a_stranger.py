@@ -232,9 +232,7 @@ def test_compression_is_known_by_content_and_encodings_by_name(tmp_path):
         cp.read(tmp_path / "a.csv", encoding="klingon")
     with pytest.raises(UnknownNameError, match="unknown option 'tidyy'; did you mean 'tidy'"):
         cp.read(tmp_path / "a.csv", tidyy=True)
-    with pytest.raises(
-        UnknownNameError, match=r"'seperator'; did you mean 'separator'.*question, task.*worker_features"
-    ):
+    with pytest.raises(UnknownNameError, match=r"'seperator'; did you mean 'separator'.*question, task.* in all"):
         cp.read(tmp_path / "a.csv", seperator=";")
 
 

@@ -250,6 +250,10 @@ class Annotations(Constructors):
 
     def across_questions(self) -> Annotations:
         """Return the annotations from before :meth:`by_question`: a worker is one, whatever the question."""
+        return self._across_questions
+
+    @cached_property
+    def _across_questions(self) -> Annotations:
         pairs = self.workers
         if not isinstance(pairs, Units) or self.worker is None:
             return self

@@ -324,6 +324,11 @@ def test_annotations_by_question_are_taken_back(table):
     assert annotations.across_questions() is annotations
 
 
+def test_annotations_by_question_are_taken_back_once_so_that_what_is_known_of_them_is_found_again(table):
+    by_question = cp.Annotations.from_frame(table, question="question").by_question()
+    assert by_question.across_questions() is by_question.across_questions()
+
+
 def test_qualities_of_workers_are_compared_on_the_same_annotations(table):
     annotations = cp.Annotations.from_frame(table, question="question")
     fits = {q: cp.fit("one_coin", annotations, quality=q, progress=False) for q in ("shared", "by_question", "pooled")}

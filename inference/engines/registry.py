@@ -17,6 +17,7 @@ from ..densities.model import Model
 from ..densities.not_finite import not_finite
 from ..densities.padded_sites import cut, grown
 from ..densities.portable import counted_once, is_portable, sized, start_of
+from ..densities.ready_programs import use_program_cache
 from ..densities.sites import Dims
 from ..sources.devices import places, sharded
 from . import em, nuts, online_em, svi
@@ -128,6 +129,7 @@ def run_at_size(
             its first value at fault.
         ValueError: several devices for what runs on one only: minibatches, networks and guides that do not factorise.
     """
+    use_program_cache()
     if mesh is not None:
         if not engine.pads(settings) or model.has_network:
             raise ValueError(

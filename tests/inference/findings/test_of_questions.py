@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import crowdppl as cp
+from crowdppl.inference.engines import registry
 from crowdppl.inference.findings import of_questions
 from crowdppl.inference.findings.of_questions import unequal_questions
 
@@ -36,6 +37,13 @@ def test_the_easiest_and_the_hardest_question_are_named_with_how_often_two_agree
     assert (found.easiest, found.hardest) == ("safe", "complete")
     np.testing.assert_allclose(found.agree, [0.95**2 + 0.05**2, 0.65**2 + 0.35**2], atol=0.04)
     assert unequal_questions(annotations.by_question()) is None
+
+
+def test_the_programs_of_what_is_looked_for_before_a_fit_are_kept(monkeypatch):
+    asked = []
+    monkeypatch.setattr(registry, "use_program_cache", lambda: asked.append(True))
+    unequal_questions(rubric(0, (0.9, 0.75, 0.95, 0.65))[0])
+    assert asked
 
 
 def test_of_many_annotations_a_sample_of_the_tasks_is_asked(monkeypatch):

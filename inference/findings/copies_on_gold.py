@@ -5,9 +5,12 @@ tasks that a member of the group and another worker annotated, with :math:`r_i` 
 members' and of the others' annotations that are right, the members are better where the interval of the mean of
 :math:`r_i - o_i` is above 0. Where a member is wrong, with :math:`m_i` and :math:`n_i` the shares of the other members
 and of the others who give the same wrong label, they share errors where the interval of the mean of
-:math:`m_i - n_i` is above what their own errors add to the others': :math:`\max(0, \bar e - \bar n)`, with
-:math:`\bar e` the members' share of wrong annotations. A task that misleads many misleads the others, too, and is no
-sign of copies. Both are Student's intervals over tasks, which are independent of each other as members are not.
+:math:`m_i - n_i` is above what their own errors add to the others': :math:`\max(0, \bar n \bar e / \bar f - \bar n)`,
+with :math:`\bar e` and :math:`\bar f` the members' and the others' shares of wrong annotations, so that members who err
+twice as often meet in twice as many errors. The ratio :math:`\bar n / \bar f`, below 1 where there are several wrong
+labels to give and above 1 where tasks mislead, is drawn towards 1 by :data:`UNKNOWN` tasks. A task that misleads many
+misleads the others, too, and is no sign of copies. Both are Student's intervals over tasks, which are independent of
+each other as members are not.
 
 Of who are not better, or too seldom wrong for that, it is compared how often they are right with how often they give
 the same label: of two who err by e independently of each other labels differ in about 2e of the tasks, so that who are
@@ -30,6 +33,7 @@ from .copies import AgreeingGroup
 from .gold_share import FEWEST_GOLD
 
 FEWEST_WRONG = 5  # gold tasks on which a member is wrong, from which these say whether errors are shared
+UNKNOWN = 2  # tasks as if each wrong label met the others' wherever they are wrong
 
 Told = Literal["copies", "better", "better copies", "open"]
 WORDS: dict[Told, str] = {
@@ -119,7 +123,9 @@ def on_gold(annotations: Annotations, group: AgreeingGroup) -> OnGold | None:
     is_better, n_wrong = lead[0] > 0, int(erring.sum())
     is_copy = False
     if n_wrong >= FEWEST_WRONG:
-        own = max(1 - float(right.mean()) - float(same_others.mean()), 0.0)
+        met_others, wrong_others_share = float(same_others.mean()), 1 - float(right_others.mean())
+        met_each = (met_others * n_wrong + UNKNOWN) / (wrong_others_share * n_wrong + UNKNOWN)
+        own = max((1 - float(right.mean())) * met_each - met_others, 0.0)
         is_copy = _mean_interval(same - same_others)[0] > own
     if not is_copy and not (is_better and n_wrong >= FEWEST_WRONG):
         most = jeffreys(np.array(right.sum()), np.array(len(right)), INTERVAL)[1]

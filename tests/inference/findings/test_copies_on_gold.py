@@ -35,6 +35,13 @@ def test_copies_who_are_better_all_the_same_are_both():
     assert told(copied=0.95, ours=0.85, others=0.6, n_gold=150).get("better copies", 0) >= 34
 
 
+def test_of_several_classes_copies_are_told_by_the_wrong_label_that_they_share():
+    """Who err independently give the same wrong label more seldom than they err."""
+    shape = {"ours": 0.7, "others": 0.6, "n_gold": 150, "n_classes": 4}
+    assert told(copied=0.5, **shape).filter(like="copies").sum() >= 36
+    assert told(copied=0.0, **shape, misleading=0.2).filter(like="copies").sum() <= 4
+
+
 def test_few_gold_labels_and_none_say_nothing():
     group = AgreeingGroup(np.arange(3), 0.97, 0.6, N_TASKS)
     few = panel_of(0, copied=0.95, ours=0.75, others=0.75, n_gold=9)

@@ -114,9 +114,7 @@ def add_batch(model: Model, batch: Annotations, parameters: Parameters, running:
         running: the sums so far; their memory is used again.
         on_votes: as of :func:`look_over`.
     """
-    if on_votes:
-        batch = batch.replace(evidence=safe_log(soft_votes(batch)))
-    new = sums_over_tasks(model, batch, parameters)
+    new = sums_over_tasks(model, batch, parameters, safe_log(soft_votes(batch)) if on_votes else None)
     total = jax.tree.map(jnp.add, running.total, new)
     return Running(total, jax.tree.map(lost, running.lost, running.total, new, total))
 

@@ -61,15 +61,27 @@ def gradient(model: Model, annotations: Annotations, spec: ParameterSpec, parame
     return Gradient({name: table * of_tables[name] for name, table in tables.items()}, slope, at)
 
 
-def sums_over_tasks(model: Model, annotations: Annotations, parameters: Parameters) -> Sums:
-    """Return what the tasks add to the :func:`gradient`, without the priors; it is a sum over tasks."""
-    return sums_of(model, annotations, parameters, lambda at: at.total)
+def sums_over_tasks(model: Model, annotations: Annotations, parameters: Parameters, votes: Array | None = None) -> Sums:
+    """Return what the tasks add to the :func:`gradient`, without the priors; it is a sum over tasks.
+
+    Args:
+        votes: log-probabilities that are taken as evidence of the true labels, ``(N, K)``. Parameters are those without
+            it: a story may have more of them where gold labels are evidence.
+    """
+    return sums_of(model, annotations, parameters, lambda at: at.total, votes)
 
 
-def sums_of(model: Model, annotations: Annotations, parameters: Parameters, value: Callable[[Density], Array]) -> Sums:
+def sums_of(
+    model: Model,
+    annotations: Annotations,
+    parameters: Parameters,
+    value: Callable[[Density], Array],
+    votes: Array | None = None,
+) -> Sums:
     """Return the value of a part of the log-posterior, in the place of the log-likelihood, with counts and slopes."""
     spec = parameter_spec(model, annotations)
     tables = {name: parameters[name] for name in spec.tables}
+    annotations = annotations if votes is None else annotations.replace(evidence=votes)
 
     def at(tables: Parameters, reals: Parameters) -> Array:
         return value(density(model, parameters | tables | spec.from_reals(reals), annotations))

@@ -29,14 +29,13 @@ from crowdppl.models import STORIES, Confusion
 
 ITERATIONS = 12
 GROW = {"glad", "item_response"}  # stories that have a parameter for each task
+UNLIKE = ("dawid_skene", "difficulty", "annotator_groups", "score_factor")
 STREAMED = [
-    ("dawid_skene", {}),
-    ("difficulty", {}),
-    ("annotator_groups", {}),
+    *((name, {}) for name in UNLIKE),
     *(
         pytest.param(*options, marks=pytest.mark.slow)
         for options in [
-            *((name, {}) for name in STORIES if name not in GROW | {"dawid_skene", "difficulty", "annotator_groups"}),
+            *((name, {}) for name in STORIES if name not in GROW.union(UNLIKE)),
             ("item_response", {"difficulty": False}),
             ("annotator_groups", {"membership": "worker"}),
             ("annotator_groups", {"truth": "answer"}),

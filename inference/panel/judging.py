@@ -10,7 +10,7 @@ from ...data import AnnotationError, Annotations
 from ...data.description import count_text
 from ...data.errors import each_once
 from ...data.exports.reading import NAMING, read
-from ...data.id_text import listing
+from ...data.id_text import listing, name_quoted
 from ...data.questions import tasks_of
 from ..engines.finding import Finding
 from ..findings.constant_workers import constant_workers
@@ -264,7 +264,8 @@ def _to_drop(
         for name in names:
             if kept is not None and name != kept and (name, None) not in reasons:
                 place = "" if group.question is None else f" of question {group.question!r}"
-                reasons[name, group.question] = f"the same as {kept!r} on {group.within:.0%} of the tasks{place}"
+                reason = f"the same as {name_quoted(kept)} on {group.within:.0%} of the tasks{place}"
+                reasons[name, group.question] = reason
     index = pd.Index([name for name, _ in reasons], name="judge", dtype=object)
     questions = [question for _, question in reasons]
     return pd.DataFrame({"question": questions, "reason": list(reasons.values())}, index, dtype=object)

@@ -13,7 +13,7 @@ import pandas as pd
 from ...data.atomic import check_new_file, write_whole
 from ...data.cards import never_raising
 from ...data.description import count_text
-from ...data.id_text import listing, name_text
+from ...data.id_text import listing, name_quoted, name_text
 from ...data.questions import tasks_text
 from ..engines.finding import Finding
 from ..findings.of_crowd import HELP
@@ -180,16 +180,15 @@ class Panel:
         return path
 
     def _judges_section(self) -> Section:
-        frame = self.judges.set_axis(self.judges.index.map(str).rename("judge"))
         known = meanings(self.fit.annotations.classes) | MEANINGS
-        meant = "; ".join(f"{name.replace('_', ' ')}: {means}" for name, means in known.items() if name in frame)
+        meant = "; ".join(f"{name.replace('_', ' ')}: {means}" for name, means in known.items() if name in self.judges)
         return section(
             "judges",
             "Judges",
-            judges=frame,
+            judges=self.judges,
             meanings=meant,
             interval=f"{self.interval:.0%}",
-            files=[(count_text(len(frame), "judge"), frame)],
+            files=[(count_text(len(self.judges), "judge"), self.judges)],
             drawn=None if self._right is None else partial(self._draw_judges, self._right),
         )
 
@@ -224,7 +223,7 @@ class Panel:
         return section("copies", "Who copies whom", **values)
 
     def _drop_section(self) -> Section:
-        shown = self.drop.set_axis(self.drop.index.map(str).rename("judge"))
+        shown = self.drop.set_axis(self.drop.index.map(name_text).rename("judge"))
         if self.drop["question"].isna().all():
             shown = shown.drop(columns="question")
         return section("drop", "Whom to leave out", drop=shown)
@@ -318,7 +317,7 @@ class Panel:
         least = int(known[f"{by}_high" if f"{by}_high" in known else by].argmin())
         ends = known.iloc[sorted({0, least})]
         each = [
-            f"{name!r} {row[by]:.0%}"
+            f"{name_quoted(name)} {row[by]:.0%}"
             + (f" ({row[f'{by}_low']:.0%}–{row[f'{by}_high']:.0%})" if _has_width(row, by) else "")
             for name, row in ends.iterrows()
         ]
@@ -346,7 +345,7 @@ class Panel:
         if not len(biased):
             return ""
         each = [
-            f"{bias:.2f} ({low:.2f} to {high:.2f}) of {name!r}"
+            f"{bias:.2f} ({low:.2f} to {high:.2f}) of {name_quoted(name)}"
             for name, bias, low, high in biased[
                 ["position_bias", "position_bias_low", "position_bias_high"]
             ].itertuples()

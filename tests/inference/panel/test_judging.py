@@ -167,6 +167,10 @@ def test_judges_whose_quality_is_by_question_have_a_row_for_each_and_count_once(
     assert (len(panel.judges), panel.n_judges) == (6, 3)
     page = Page(panel.report(tmp_path / "panel.html").read_text(encoding="utf-8"))
     assert page.all("h1")[0]["text"].startswith("A panel of 3 judges")
+    header, *rows = page.table("Judges")
+    assert header[:2] == ["judge", "question"]
+    assert {tuple(row[:2]) for row in rows} == set(panel.judges.index)
+    assert " · ".join(panel.judges.index[0]) in str(panel)
 
 
 def test_a_page_of_several_questions_counts_tasks_alike_everywhere_and_speaks_of_no_gold_labels(tmp_path):

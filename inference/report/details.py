@@ -56,7 +56,7 @@ def task_details(subject: Subject, shown: np.ndarray, accuracies: pd.Series | No
         "of": "task",
         "kinds": list(map(str, annotations.categories)),
         "classes": annotations.n_classes,
-        "workers": [str(names[j]) for j in used],
+        "workers": [name_text(names[j]) for j in used],
         "accuracies": None if accuracies is None else [round(float(accuracies.iloc[j]), 3) for j in used],
         "scores": [name.replace("_", " ") for name in scores],
         "rows": rows,

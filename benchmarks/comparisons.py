@@ -1,10 +1,13 @@
 """Rankings by comparisons: crowdppl beside choix, evalica and crowd-kit's NoisyBradleyTerry, and its intervals.
 
+crowdppl's scores are those of `fit.ranking`.
+
 Simulated items have scores s from Normal(0, 1.5²) and each comparison is by one judge, who says i before j with
 
     γ σ(s_i − s_j) + (1 − γ) / 2,
 
-with γ from 0.6 to 1, and 0 for the third of the judges who guess, where there are any.
+with γ from 0.6 to 1, and 0 for the third of the judges who guess, where there are any. The mode of the scores where
+every γ is known, under their own prior, says what a way that has to learn the judges can reach at most.
 """
 
 import warnings
@@ -19,6 +22,7 @@ import numpy as np
 import pandas as pd
 import typer
 from crowdkit.aggregation import NoisyBradleyTerry
+from scipy.optimize import minimize
 from scipy.stats import kendalltau
 from support.data import data_folder
 from support.report import Report
@@ -27,7 +31,7 @@ import crowdppl as cp
 from crowdppl.inference.fitted.item_ranking import item_draws, item_ranking
 
 JUDGES, ITEMS = 15, 20
-SIZES = (200, 400, 800, 1600)
+SIZES = (100, 200, 400, 800, 1600)
 SPREAD = 1.5  # standard deviation of the scores
 PRIORS = (
     "crowdppl is one_coin with its defaults, a prior of a judge's accuracy that counts like 2 right answers and 1 "
@@ -106,7 +110,7 @@ def main(
             f"Kendall's tau with the true order, {JUDGES} judges of unequal quality, {who}; mean of {seeds} crowds",
             [{"comparisons": n, **row} for n, row in means.iterrows()],
         )
-        report.note(needed(means))
+        report.note(" ".join(needed(means, way) for way in ("crowdppl", "judges known")))
     report.note(f"{PRIORS} {ASKED}")
     methods = ("em", "svi", "nuts")
     report.table("Coverage of 90 % intervals of scores", [coverage(method, simulations) for method in methods])
@@ -156,7 +160,7 @@ def same_model(*, double: bool) -> dict[str, str]:
 
 
 def crowd(n: int, seed: int, guessing: float, items: int = ITEMS) -> tuple[pd.DataFrame, pd.Series]:
-    """A crowd's comparisons, each a task of its own, and the true scores."""
+    """A crowd's comparisons, each a task of its own, with the γ of its judge, and the true scores."""
     rng = np.random.default_rng(seed)
     score = rng.normal(0, SPREAD, items)
     quality = np.where(np.arange(JUDGES) < round(guessing * JUDGES), 0.0, rng.uniform(0.6, 1.0, JUDGES))
@@ -165,8 +169,8 @@ def crowd(n: int, seed: int, guessing: float, items: int = ITEMS) -> tuple[pd.Da
         i, j = rng.choice(items, 2, replace=False)
         judge = rng.integers(JUDGES)
         first = 1 / (1 + np.exp(score[j] - score[i])) if rng.random() < quality[judge] else 0.5
-        rows.append((task, i, j, f"w{judge}", i if rng.random() < first else j))
-    frame = pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label"])
+        rows.append((task, i, j, f"w{judge}", i if rng.random() < first else j, quality[judge]))
+    frame = pd.DataFrame(rows, columns=["task", "left", "right", "worker", "label", "quality"])
     for name in ("left", "right", "label"):
         frame[name] = frame[name].map("item {:02}".format)
     return frame, pd.Series(score, [f"item {item:02}" for item in range(items)])
@@ -175,18 +179,35 @@ def crowd(n: int, seed: int, guessing: float, items: int = ITEMS) -> tuple[pd.Da
 def of_crowd(n: int, seed: int, guessing: float) -> dict[str, float]:
     """Kendall's tau of each method's scores with the true ones."""
     frame, truth = crowd(n, seed, guessing)
-    annotations = cp.Annotations.from_comparisons(frame)
+    annotations = cp.Annotations.from_comparisons(frame.drop(columns="quality"))
     ours = {"crowdppl": {}, "crowdppl, prior of 10": {"right": 8.0, "wrong": 2.0}}
     winners = [evalica.Winner.X if is_left else evalica.Winner.Y for is_left in frame["label"] == frame["left"]]
     scores = {
-        name: cp.fit("one_coin", annotations, progress=False, **options).derived["score"].to_series()
+        name: cp.fit("one_coin", annotations, progress=False, **options).ranking["score"]
         for name, options in ours.items()
     } | {
         "NoisyBradleyTerry": NoisyBradleyTerry(n_iter=100).fit_predict(frame),
         "evalica, Bradley-Terry": evalica.bradley_terry(frame["left"], frame["right"], winners).scores,
+        "judges known": of_known_judges(frame, truth.index),
     }
     found = {name: tau(each, truth) for name, each in scores.items()}
     return {"comparisons": n, **found}
+
+
+def of_known_judges(frame: pd.DataFrame, items: pd.Index) -> pd.Series:
+    """The mode of the scores under Normal(0, 1.5²), given every judge's γ."""
+    loser = frame["left"].where(frame["label"] == frame["right"], frame["right"])
+    winner, loser = (items.get_indexer(each) for each in (frame["label"], loser))
+    quality = frame["quality"].to_numpy()
+
+    def cost(score: np.ndarray) -> tuple[float, np.ndarray]:
+        first = 1 / (1 + np.exp(score[loser] - score[winner]))
+        said = quality * first + (1 - quality) / 2
+        slope = quality * first * (1 - first) / said
+        pull = np.bincount(winner, slope, len(items)) - np.bincount(loser, slope, len(items))
+        return 0.5 * np.sum(score**2) / SPREAD**2 - np.log(said).sum(), score / SPREAD**2 - pull
+
+    return pd.Series(minimize(cost, np.zeros(len(items)), jac=True).x, items)
 
 
 def tau(scores: pd.Series, truth: pd.Series) -> float:
@@ -194,15 +215,15 @@ def tau(scores: pd.Series, truth: pd.Series) -> float:
     return float(kendalltau(scores.reindex(truth.index).fillna(scores.mean()), truth)[0])
 
 
-def needed(means: pd.DataFrame) -> str:
-    """How many comparisons crowdppl needs for the tau that NoisyBradleyTerry has of so many, by interpolation."""
+def needed(means: pd.DataFrame, way: str) -> str:
+    """How many comparisons one way needs for the tau that NoisyBradleyTerry has of so many, by interpolation."""
     said = []
     for n, theirs in means["NoisyBradleyTerry"].items():
-        ours = means["crowdppl"]
+        ours = means[way]
         if ours.min() <= theirs <= ours.max():
             own = np.exp(np.interp(theirs, ours, np.log(ours.index)))
             said.append(f"{own:.0f} for NoisyBradleyTerry's {n} ({n / own:.2f} times fewer)")
-    return "For the same tau crowdppl needs " + ", ".join(said) + "."
+    return f"For the same tau {way} needs " + (", ".join(said) or "fewer than were tried") + "."
 
 
 def coverage(method: str, simulations: int, items: int = 8, n_tasks: int = 120) -> dict[str, float | str]:

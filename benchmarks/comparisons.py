@@ -43,6 +43,10 @@ ASKED = (
     "same tau where a third of the judges guess, intervals that cover 87 to 93 %, and judges_llmbar read as "
     "comparisons with labels that are no worse than those of a worker for each judge and order."
 )
+ORDERS = (
+    "With the orders left out four small groups of judges count as copies, and auto takes what most of the other judges "
+    "fall for as the better answer."
+)
 FLAT = 100.0  # standard deviation of a prior that says nearly nothing
 
 
@@ -129,6 +133,7 @@ def main(
     )
     if readings:
         report.table("judges_llmbar by auto, no gold label in view", llmbar())
+        report.note(ORDERS)
     if write:
         report.write()
 

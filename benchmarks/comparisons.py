@@ -44,8 +44,8 @@ ASKED = (
     "comparisons with labels that are no worse than those of a worker for each judge and order."
 )
 ORDERS = (
-    "With the orders left out four small groups of judges count as copies, and auto takes what most of the other judges "
-    "fall for as the better answer."
+    "With the orders left out four small groups of judges count as copies, and auto takes what most of the other "
+    "judges fall for as the better answer."
 )
 FLAT = 100.0  # standard deviation of a prior that says nearly nothing
 

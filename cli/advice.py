@@ -116,7 +116,11 @@ _OF_ARGUMENTS: _Rules = (
     (r"\bclasses=\[(?:\.\.\.|…)\]", "--classes A,B,C"),
     (r"\bis not in classes=\[([^]]*)\](?=.*; add it to)", lambda found: f"is not in --classes {_listed(found[1])}"),
     (
-        r"round them \(\.round\(\)\), bin them \(pd\.cut, pd\.qcut\) or rank them",
+        r"round them \(\.round\(\)\), bin them, as by merge=\{.*?\}, or rank them",
+        "bin them, as by --merge 0..0.3=0 --merge 0.3..0.7=1 --merge 0.7..1=2, or write a file with them rounded",
+    ),
+    (
+        r"round them \(\.round\(\)\), bin them \(pd\.cut\) or rank them",
         "write a file with them rounded, or as a few named grades, such as low, mid and high",
     ),
     (r"\babstain=\[\.\.\.\]", "--abstain VALUE"),

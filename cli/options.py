@@ -144,7 +144,8 @@ OPTIONS = (
             "them alone, such as 4, Score: 4 and 4/5.",
         ),
         merge=option(
-            "A label that stands for another, such as Yess=Yes; may be given several times.",
+            "A label that stands for another, such as Yess=Yes, or a range of numbers that does, such as 0..0.5=low; "
+            "may be given several times.",
             "LABEL=LABEL",
         ),
         missing=option(

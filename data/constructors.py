@@ -112,7 +112,9 @@ class Constructors:
                 often, and "4" of "Score: 4", "4/5" and a longer answer with "[[4]]"; without it they are classes of
                 their own, and a warning names them. Names of workers that differ by case or blanks alone, and of tasks
                 that differ by blanks, are one likewise.
-            merge: labels that stand for others, such as ``{"Yess": "Yes", "y": "Yes"}``.
+            merge: labels that stand for others, such as ``{"Yess": "Yes", "y": "Yes"}``, or ranges of numbers that do,
+                such as ``{"0..0.5": "low", "0.5..1": "high"}``: from the low end up to the high one, which the greatest
+                range has too.
             missing: what to do with rows that lack a task, worker, label or count, such as cells that are empty or
                 blank, unless `classes` or `abstain` lists a blank label: "refuse" the table, or "drop" these rows with
                 a warning that counts them. A task or worker of which no row is left is not among the annotations,

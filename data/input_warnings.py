@@ -4,6 +4,7 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ MOST_NAMES = 100_000  # of tasks or workers, among which spellings are looked fo
 ENOUGH_ROWS, OFTEN = 5, 0.4  # annotations of a worker, and share of them, by which a scale is another one
 FAR = 5  # spans of all other numbers from which one may be a slip
 FEWEST_LEVELS = 3  # of classes that are said to be a scale
+RANGE = re.compile(r"(-?\d*\.?\d+)\.\.(-?\d*\.?\d+)")  # 0..0.5
 PERCENT = re.compile(r"-?\d+(?:\.\d+)? ?%")
 NUMBERED = re.compile(r"(\d+) ?[-–—:=(.)]+ ?[^\W\d]")  # 4 - agree, 5 (very good)
 PLAIN = re.compile(r"(-?\d+(?:[.,]\d+)?)(?: (?:stars?|points?))?", re.IGNORECASE)  # "4", "2,5", "4 stars"
@@ -390,13 +392,18 @@ def merged(label: Column, merge: Mapping[Any, Any]) -> Column:
 
     Args:
         label: the labels.
-        merge: the other label of each that is replaced; text stands for the label that is written so.
+        merge: the other label of each that is replaced; text stands for the label that is written so, and a range such
+            as "0..0.5" for the numbers in it.
 
     Raises:
-        AnnotationError: `merge` is no mapping, or nobody gave one of its labels.
+        AnnotationError: `merge` is no mapping, nobody gave one of its labels, ranges overlap, or a number is in none.
     """
     if not isinstance(merge, Mapping):
         raise AnnotationError(f"merge={merge!r} is no dictionary from labels to labels, such as {{'Yess': 'Yes'}}")
+    if ranges := {name: found for name in merge if isinstance(name, str) and (found := RANGE.fullmatch(name))}:
+        of_ranges = [(float(found[1]), float(found[2]), merge[name]) for name, found in ranges.items()]
+        label = _in_ranges(label, of_ranges, ", ".join(ranges))
+        merge = {name: other for name, other in merge.items() if name not in ranges}
     known = list(label.ids)
     by_text = {str(name): name for name in known}
     asked = {name if name in known else by_text.get(str(name), name): other for name, other in merge.items()}
@@ -407,6 +414,29 @@ def merged(label: Column, merge: Mapping[Any, Any]) -> Column:
             f"{f'; did you mean {near!r}?' if near else '.'} There are {listing(sorted_labels(label.ids), 10)}"
         )
     return label.renamed(by_text.get(str(asked[name]), asked[name]) if name in asked else name for name in known)
+
+
+def _in_ranges(label: Column, ranges: list[tuple[float, float, Any]], said: str) -> Column:
+    """Return labels of which each number is that of its range, from the low end up to the high one, without it.
+
+    The greatest range has its high end, too.
+    """
+    ranges = sorted(ranges, key=lambda one: one[:2])
+    if any(low >= high for low, high, _ in ranges) or any(one[1] > other[0] for one, other in pairwise(ranges)):
+        raise AnnotationError(f"merge: the ranges {said} overlap, or have a low end that is not below the high one")
+
+    def of_range(code: int, name: Any) -> Any:
+        try:
+            number = name if isinstance(name, bool) else float(name)
+        except (TypeError, ValueError):
+            return name  # an abstention in words
+        for low, high, other in ranges:
+            if low <= number < high or number == high == ranges[-1][1]:
+                return int(other) if isinstance(other, str) and other.lstrip("-").isdecimal() else other
+        row = int(label.rows_with(code)[0])
+        raise AnnotationError(f"{label.title}, {label.where(row)}: {name!r} is in none of the ranges of merge, {said}")
+
+    return label.renamed([of_range(code, name) for code, name in enumerate(label.ids)])
 
 
 def spelt_as(given: Column, known: Ids, what: str, kept: Iterable[Hashable] = ()) -> Column:

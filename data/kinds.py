@@ -736,13 +736,19 @@ def is_fraction(value: object) -> bool:
     return isinstance(value, float) and not value.is_integer()
 
 
-def fraction_text(value: object) -> str:
-    """Return what is wrong with a label that is a fraction, and what would be accepted."""
+def fraction_text(value: object, *, merges: bool = True) -> str:
+    """Return what is wrong with a label that is a fraction, and what would be accepted.
+
+    Args:
+        value: the label.
+        merges: whether ranges of numbers can stand for labels, ``merge=``, where it was given.
+    """
     as_text = "" if isinstance(value, str) else "make them text, or "
+    binned = "bin them, as by merge={'0..0.3': 0, '0.3..0.7': 1, '0.7..1': 2}," if merges else "bin them (pd.cut)"
     return (
-        f"{value!r} is a fraction, and real numbers are not made classes: round them (.round()), bin them (pd.cut, "
-        f"pd.qcut) or rank them; where they are names of classes, {as_text}list all in classes=[...], or from the "
-        "least to the greatest in ordered=[...] where they are steps of a scale"
+        f"{value!r} is a fraction, and real numbers are not made classes: round them (.round()), {binned} or rank "
+        f"them; where they are names of classes, {as_text}list all in classes=[...], or from the least to the greatest "
+        "in ordered=[...] where they are steps of a scale"
     )
 
 

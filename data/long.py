@@ -315,7 +315,7 @@ def csv_fields(
         numbers = {name: _numbers_in(table[name], silent) for name in listed(labels) if name in table}
         table = table.assign(**{name: of.combine_first(table[name].astype(object)) for name, of in numbers.items()})
     for label in listed(labels):
-        if label in table and listed_classes(options) is None:
+        if label in table and listed_classes(options) is None and not options.get("merge"):
             refuse_fractions(table[label], options.get("abstain"), f"column {label!r}", where)
     return long_fields(table, columns, where=where, source=str(path), **options)
 

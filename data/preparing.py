@@ -236,7 +236,7 @@ def refused_labels(labels: Sequence[Any], scan: Scan, where: str) -> dict[int, s
                 f"{labels[0]!r} and {labels[1]!r}: it looks like an identifier, not like labels. If these are the "
                 "classes, list them in classes=[...]"
             )
-        return {at: fraction_text(value) for at, value in enumerate(labels) if is_fraction(value)}
+        return {at: fraction_text(value, merges=False) for at, value in enumerate(labels) if is_fraction(value)}
     labels, classes = as_listed(labels, scan.classes)
     unknown = ((at, value) for at, value in enumerate(labels) if value not in classes)
     return {at: not_listed(value, classes, scan.option) for at, value in unknown}

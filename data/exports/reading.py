@@ -912,7 +912,7 @@ def _wide(table: pd.DataFrame, wide: Wide, what: str, asked: Asked) -> tuple[Ann
     are_classes = asked.columns == "classes"
     names, truth = pd.Series(wide.columns, dtype=object), [] if wide.gold is None else [table[wide.gold]]
     labels = [names, *truth] if are_classes else [*(table[name] for name in wide.columns), *truth]
-    if not are_classes and listed_classes(asked.options) is None:
+    if not are_classes and listed_classes(asked.options) is None and not asked.options.get("merge"):
         for name in wide.columns:
             refuse_fractions(table[name], asked.options.get("abstain"), f"{what}, column {name!r}", row_number)
     if all(is_text(column) for column in labels):

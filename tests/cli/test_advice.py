@@ -41,10 +41,15 @@ from crowdppl.data.kinds import fraction_text
         ("ordered={'q': [1, 2, 3]} says so, and ordered={'q': False}", "--classes 'q=1<2<3' says so, and --no-ordered"),
         ("the greatest in ordered=[...]", "the greatest in --classes A,B,C beside --ordered"),
         (
-            fraction_text("0.5"),
+            fraction_text("0.5", merges=False).partition(";")[0],
             "'0.5' is a fraction, and real numbers are not made classes: write a file with them rounded, or as a few "
-            "named grades, such as low, mid and high; where they are names of classes, list all in "
-            "--classes A,B,C, or from the least to the greatest in --classes A,B,C beside --ordered where they are "
+            "named grades, such as low, mid and high",
+        ),
+        (
+            fraction_text("0.5"),
+            "'0.5' is a fraction, and real numbers are not made classes: bin them, as by --merge 0..0.3=0 --merge "
+            "0.3..0.7=1 --merge 0.7..1=2, or write a file with them rounded; where they are names of classes, list all "
+            "in --classes A,B,C, or from the least to the greatest in --classes A,B,C beside --ordered where they are "
             "steps of a scale",
         ),
         ("is not in ordered=[2.0, 2.5]; add it to ordered", "is not in --classes '2.0<2.5'; add it to --classes"),

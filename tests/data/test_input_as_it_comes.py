@@ -89,6 +89,44 @@ def test_merged_labels_are_one_class():
     assert list(cp.Annotations.from_frame(numbers, merge={"2": "1"}, ordered=False).classes) == [0, 1]
 
 
+def test_numbers_in_a_range_are_one_class(tmp_path):
+    ranges = {"0..0.3": "0", "0.3..0.7": "1", "0.7..1": "2"}
+    frame = pd.DataFrame(
+        [(t, w, (10 * t + w) / 40) for t in range(4) for w in range(11)], columns=["task", "worker", "label"]
+    )
+    wanted = frame.assign(label=[0 if v < 0.3 else 1 if v < 0.7 else 2 for v in frame["label"]])
+    assert same(cp.Annotations.from_frame(frame, merge=ranges), cp.Annotations.from_frame(wanted))
+    frame.to_csv(tmp_path / "scores.csv", index=False)
+    assert same(cp.read(tmp_path / "scores.csv", merge=ranges, tell=False), cp.Annotations.from_frame(wanted))
+    matrix = frame.pivot(index="task", columns="worker", values="label")
+    assert same(cp.Annotations.from_matrix(matrix, merge=ranges), cp.Annotations.from_frame(wanted))
+    silent = frame.assign(label=frame["label"].astype(object).where(frame["worker"] > 0, "n/a"))
+    assert list(cp.Annotations.from_frame(silent, merge=ranges, abstain="n/a").classes) == [0, 1, 2]
+
+
+@given(st.lists(st.floats(-1, 1).map(lambda x: round(x, 3)), min_size=3, max_size=30), st.floats(-0.9, 0.9))
+def test_each_number_is_in_one_range_whose_ends_are_its_own_low_one_and_the_last_high_one(scores, cut):
+    cut = round(cut, 3)
+    frame = pd.DataFrame({"task": range(len(scores) + 2), "worker": "a", "label": [-1.0, 1.0, *scores]})
+    found = cp.Annotations.from_frame(frame, merge={f"-1..{cut}": "low", f"{cut}..1": "high"}, ordered=["low", "high"])
+    names = np.array(list(found.classes))
+    assert names[np.asarray(found.label)].tolist() == ["high" if v >= cut else "low" for v in frame["label"]]
+
+
+@pytest.mark.parametrize(
+    ("merge", "said"),
+    [
+        ({"0..0.5": "low", "0.4..1": "high"}, r"0\.\.0\.5, 0\.4\.\.1 overlap"),
+        ({"1..0": "low", "1..2": "high"}, "low end that is not below the high one"),
+        ({"0..0.5": "low", "0.5..0.9": "high"}, "column 'label', row 1: 1.0 is in none of the ranges"),
+    ],
+)
+def test_ranges_that_hold_a_number_twice_or_not_at_all_are_refused(merge, said):
+    frame = pd.DataFrame({"task": [1, 2], "worker": "a", "label": [0.25, 1.0]})
+    with pytest.raises(cp.AnnotationError, match=said):
+        cp.Annotations.from_frame(frame, merge=merge)
+
+
 @pytest.mark.parametrize(
     ("merge", "said"),
     [

@@ -324,6 +324,8 @@ def test_fractions_are_refused_with_the_choice_to_bin(tmp_path):
     path = write(tmp_path / "a.json", log([sample(1, a=0.3), sample(2, a=0.7)]))
     with pytest.raises(AnnotationError, match=r"a\.json, sample 1, epoch 1.*0\.3 is a fraction.*bin"):
         cp.read(path)
+    binned = cp.read(path, merge={"0..0.5": "low", "0.5..1": "high"}, ordered=["low", "high"])
+    assert labels(binned) == {(1, "a"): ["low"], (2, "a"): ["high"]}
 
 
 def test_an_answer_that_a_retried_log_has_again_is_read_once(tmp_path, capsys):

@@ -4,7 +4,7 @@ All notebooks are executed where none is named. They run in an empty folder, on 
 A cell's metadata ``small`` has, by line of the cell, the line in its place where
 ``make notebooks`` looks whether all runs.
 What is of one run only is not kept: when a cell ran, the place that a warning names, and lines of progress, which are
-empty in the end.
+empty in the end. A warning that a loop gives again in the same words is kept once.
 """
 
 import os
@@ -17,6 +17,7 @@ import nbclient
 import nbformat
 
 FOLDER = Path(__file__).parent
+WARNING = re.compile(r"^\w*Warning: .*\n(?:  .*\n)?", re.MULTILINE)  # and the line of code that it quotes
 PLACE = re.compile(r"^\S+\.py:\d+: (?=\w*Warning: )", re.MULTILINE)
 TIMEOUT = 1800  # seconds a cell
 
@@ -46,6 +47,17 @@ def kept(outputs: list) -> list:
         elif not any(output.data.values()):
             continue
         found.append(output)
+    for output in found:
+        if output.get("name") == "stderr":
+            told: set[str] = set()
+            output.text = WARNING.sub(lambda one, told=told: _once(one[0], told), output.text)
+    return found
+
+
+def _once(text: str, told: set[str]) -> str:
+    """The text where it has not been told, which it has then."""
+    found = "" if text in told else text
+    told.add(text)
     return found
 
 
